@@ -1,0 +1,47 @@
+"""The `opkit` command: a table of commands, each imported when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from opkit import __version__
+
+# name -> (module, one line for --help). The line is repeated here so that --help imports no command module.
+COMMANDS = {
+    "check": ("opkit.cli.check", "Find every mistake in operator YAML that can be seen without running."),
+    "gen": ("opkit.cli.gen", "Write Meta modules, GE converters, IR prototypes and stubs."),
+    "scaffold": ("opkit.cli.scaffold", "Create a complete, tested operator package."),
+    "prove": ("opkit.cli.prove", "Prove that each operator enters the npugraph_ex and GE graphs."),
+    "run": ("opkit.cli.run", "Run a script, module or program on this machine's CANN or the stand-in."),
+    "env": ("opkit.cli.env", "Print the shell settings that `opkit run` would use."),
+    "doctor": ("opkit.cli.doctor", "Tell what this machine has, what is missing and how to mend it."),
+    "explain": ("opkit.cli.explain", "Print the page of a diagnostic code."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module only when that command runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Keep the order of the table: the order of a user's work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import the command's module and take its `command`."""
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, importing none of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="opkit")
+def main() -> None:
+    """Take custom Ascend NPU operators into the npugraph_ex and GE graphs, and prove it."""

@@ -1,0 +1,1 @@
+"""Cases to stages to evidence to a verdict, one module per stage."""

@@ -1,0 +1,1 @@
+"""Model to live registrations: what `emit` writes, done in memory."""

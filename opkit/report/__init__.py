@@ -1,0 +1,1 @@
+"""One module per output format; knows nothing about how results arose."""

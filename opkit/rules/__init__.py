@@ -1,0 +1,1 @@
+"""One check per module, each with a code and a page."""
