@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import os
 
-# torch must be importable in tests that need only its CPU part: without this, torch autoloads torch_npu, and that
-# fails before the runtime libraries are loaded. Tests of the real graph start processes of their own.
+# torch must be importable in tests that need only its CPU part: without this, torch autoloads torch_npu, and
+# that fails before the runtime libraries are loaded. Tests of the real graphs start processes of their own.
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
