@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from opkit.errors import OpkitError
-from opkit.model.diagnostic import Diagnostic, Severity, has_errors
+from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.expression import Name
 from opkit.model.operator import CaseValue, OpSpec, TensorSpec
 from opkit.model.prototype import IrAttribute, IrPrototype, IrTensor
@@ -115,18 +114,13 @@ def find_prototype(spec: OpSpec) -> tuple[IrPrototype | None, tuple[Diagnostic, 
     """Take the prototype from the msOpGen json the operator names, else derive it; None if the json fails."""
     if spec.ge is None or spec.ge.prototype is None:
         return derive(spec), ()
-    from opkit.read import read_prototype
-
-    path = Path(spec.mark.file).parent / spec.ge.prototype
-    found, diagnostics = read_prototype(path, spec.ge.mark)
-    if has_errors(diagnostics):
-        return None, tuple(diagnostics)
+    found = spec.ge.prototypes
     wanted = spec.ge.ir or ir_name(spec.schema.name.base)
     match = next((p for p in found if p.op == wanted), None)
     if match is None and spec.ge.ir is None and len(found) == 1:
         match = found[0]
     if match is not None:
-        return match, tuple(diagnostics)
+        return match, ()
     names = ", ".join(p.op for p in found) or "no operator"
     missing = Diagnostic(
         "OPK307",
@@ -136,13 +130,13 @@ def find_prototype(spec: OpSpec) -> tuple[IrPrototype | None, tuple[Diagnostic, 
         help="name one of them in `ge: {ir: ...}`, or point `prototype` at the right file",
         operator=spec.name,
     )
-    return None, (*diagnostics, missing)
+    return None, (missing,)
 
 
 def prototype(spec: OpSpec) -> IrPrototype:
     """Give the operator's prototype.
 
-    Raises OpkitError when the json it names cannot be read or holds another operator.
+    Raises OpkitError when the json it names does not hold it.
     """
     found, diagnostics = find_prototype(spec)
     if found is None:

@@ -7,6 +7,7 @@ from typing import Union
 
 from opkit.model.diagnostic import Mark
 from opkit.model.expression import Expression
+from opkit.model.prototype import IrPrototype
 from opkit.model.schema import OperatorSchema
 
 
@@ -79,6 +80,8 @@ class GeMapping:
     # A hand-written converter; None means opkit's generated one.
     converter: EntryPoint | None
     mark: Mark
+    # What the json of `prototype` holds, as read; empty where there is none.
+    prototypes: tuple[IrPrototype, ...] = ()
 
 
 @dataclass(frozen=True)
