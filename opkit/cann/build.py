@@ -1,0 +1,174 @@
+"""Build the stand-in's libraries once for an installed torch_npu, with the system's C++ compiler, into the user's cache."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from opkit.cann.errors import BuildError
+from opkit.cann.wheels import Wheels
+
+CORE = "libopkit_standin.so"
+MANIFEST = "manifest.json"  # written last: a directory without it is not a build
+NATIVE = Path(__file__).parent / "native"
+_COMPILERS = ("c++", "g++", "clang++")
+_FLAGS = ("-std=c++17", "-fPIC", "-fvisibility=hidden", "-pthread")
+
+
+def cache_root() -> Path:
+    """Give the directory that holds builds: $OPKIT_CACHE_DIR, else opkit below the user's cache directory."""
+    if os.environ.get("OPKIT_CACHE_DIR"):
+        return Path(os.environ["OPKIT_CACHE_DIR"])
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "opkit"
+
+
+def find_compiler() -> str | None:
+    """Find a C++ compiler: $CXX, else the first of c++, g++ and clang++ on PATH; None if there is none."""
+    names = [os.environ["CXX"]] if os.environ.get("CXX") else list(_COMPILERS)
+    return next((found for found in map(shutil.which, names) if found), None)
+
+
+def library_directory(wheels: Wheels) -> Path:
+    """Give the directory of the built libraries, building them first if this machine has no build for the wheels.
+
+    Safe among processes: one builds, the others wait for it, and a build that is killed leaves nothing that could be
+    taken for one.
+
+    Raises:
+        BuildError: there is no compiler, it fails, or the cache directory cannot be written.
+    """
+    root, compiler = cache_root(), find_compiler()
+    key = _wheel_key(wheels)
+    if compiler is None:
+        # A build made while there was a compiler is as good as ever.
+        found = sorted(root.glob(f"standin-{key}-*/{MANIFEST}"))
+        if found:
+            return found[-1].parent
+        raise BuildError("no C++ compiler found to build the stand-in for CANN's libraries", _compiler_help())
+    target = root / f"standin-{key}-{_compiler_key(compiler)}"
+    if (target / MANIFEST).is_file():
+        return target
+    with _locked(root, target.name):
+        if not (target / MANIFEST).is_file():
+            _build(target, compiler, wheels)
+    return target
+
+
+def _compiler_help() -> str:
+    asked = os.environ.get("CXX")
+    if asked:
+        return f"CXX is set to {asked!r}, which is not a program on PATH; unset it or install that compiler"
+    return "install one: apt-get install g++ (Debian, Ubuntu), dnf install gcc-c++ (Fedora, openEuler)"
+
+
+def _digest(parts: Sequence[bytes | str]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:16]
+
+
+def _stamp(path: Path) -> str:
+    status = path.stat()
+    return f"{path.name} {status.st_size} {status.st_mtime_ns}"
+
+
+def _wheel_key(wheels: Wheels) -> str:
+    sources = [path.name.encode() + path.read_bytes() for path in sorted(NATIVE.iterdir()) if path.is_file()]
+    generator = (Path(__file__).with_name("symbols.py")).read_bytes()
+    elf_files = sorted(wheels.torch_npu.directory.glob("lib/*.so"))
+    return _digest(
+        [
+            *sources, generator, wheels.torch.version, wheels.torch_npu.version, platform.machine(),
+            *map(_stamp, elf_files),
+        ]
+    )
+
+
+def _compiler_key(compiler: str) -> str:
+    real = Path(compiler).resolve()
+    return _digest([str(real), _stamp(real)])[:8]
+
+
+@contextmanager
+def _locked(root: Path, name: str) -> Iterator[None]:
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        lock = (root / f"{name}.lock").open("w")
+    except OSError as error:
+        raise BuildError(
+            f"cannot write the cache directory {root}: {error.strerror}",
+            "set OPKIT_CACHE_DIR to a directory that you may write",
+        ) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # released by the kernel if this process dies
+        yield
+
+
+def _build(target: Path, compiler: str, wheels: Wheels) -> None:
+    from opkit.cann import symbols
+
+    # Anything of this name is left over from a build that was killed: whoever holds the lock may remove it.
+    for stale in target.parent.glob(f"{target.name}.building-*"):
+        shutil.rmtree(stale, ignore_errors=True)
+    shutil.rmtree(target, ignore_errors=True)
+    work = Path(tempfile.mkdtemp(prefix=f"{target.name}.building-", dir=target.parent))
+    try:
+        with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 1)) as pool:
+            names = pool.submit(symbols.discover, wheels.torch_npu.directory, wheels.torch.directory)
+            sources = sorted(NATIVE.glob("*.cpp"))
+            objects = list(pool.map(lambda source: _compile(compiler, source, work), sources))
+            wanted = names.result()
+        implemented = frozenset().union(*(symbols.defined_in_object(path) for path in objects))
+        stubs = work / "stubs.cpp"
+        stubs.write_text(symbols.stub_source(wanted, implemented))
+        objects.append(_compile(compiler, stubs, work, optimise="-O0"))
+        _run([compiler, "-shared", "-pthread", f"-Wl,-soname,{CORE}", "-o", str(work / CORE), *map(str, objects)])
+        empty = work / "empty.cpp"
+        empty.write_text("")
+        for library in wanted.libraries:
+            _link_thin(compiler, work, library, empty)
+        for path in [*objects, stubs, empty]:
+            path.unlink()
+        manifest = {"torch_npu": wheels.torch_npu.version, "compiler": compiler, "libraries": wanted.libraries}
+        (work / MANIFEST).write_text(json.dumps(manifest, indent=1))
+        work.rename(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _compile(compiler: str, source: Path, work: Path, optimise: str = "-O1") -> Path:
+    target = work / f"{source.stem}.o"
+    _run([compiler, *_FLAGS, optimise, f"-I{NATIVE}", "-c", str(source), "-o", str(target)])
+    return target
+
+
+def _link_thin(compiler: str, work: Path, library: str, empty: Path) -> None:
+    # dlsym on this library's handle finds the core's symbols, because it needs the core.
+    _run(
+        [
+            compiler, "-shared", "-fPIC", f"-Wl,-soname,{library}", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN",
+            "-o", str(work / library), str(empty), str(work / CORE),
+        ]
+    )  # fmt: skip
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if "error" in line.lower()] or done.stderr.splitlines()
+        raise BuildError(
+            "the C++ compiler cannot build the stand-in: " + "\n    ".join(said[:5]),
+            f"the command was: {' '.join(command)}",
+        )

@@ -1,0 +1,82 @@
+// The C interface of libopkit_standin.so: what Python (opkit/cann/library.py) may ask of the stand-in.
+//
+// Everything here has C linkage and plain types, so that ctypes can call it. Functions return an ACL code (0 is
+// success) unless they say otherwise. Strings returned belong to the library and stay valid until the same thread calls
+// the same function again.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- tasks -----------------------------------------------------------------------------------------------------------
+// Runs the task that `token` names; called at submission, or on each replay if the task was captured. 0 is success.
+typedef int (*opkit_task_fn)(uint64_t token);
+void opkit_set_task_runner(opkit_task_fn runner);
+
+// Tells Python that no model and no queue refers to `token` any more (a captured model was destroyed). May be null.
+typedef void (*opkit_release_fn)(uint64_t token);
+void opkit_set_task_releaser(opkit_release_fn releaser);
+
+// Submits a kernel launch to `stream` (null is the default stream). While the stream is being captured the task is
+// stored, not run. Token 0 means that nobody computes this launch: it is counted and journalled as "uncomputed".
+int opkit_launch(const char* name, uint64_t token, void* stream);
+
+int opkit_stream_is_capturing(void* stream);   // 1 or 0
+uint64_t opkit_capturing_model(void* stream);  // id of the model that `stream` is captured into, 0 if none
+uint64_t opkit_uncomputed_count(void);         // launches so far whose result nobody computed
+
+// ---- evidence --------------------------------------------------------------------------------------------------------
+// JSON array of the events since the last call:
+//   {"event": "launch"|"record"|"replay"|"refuse"|"capture_begin"|"capture_end"|"capture_invalid"|"ge_load"|"ge_run"
+//             |"uncomputed"|"dropped", "name": ..., "model": id, "code": n, "reason": ...}
+// The journal holds the newest 65536 events; "dropped" says how many older ones were lost.
+const char* opkit_journal_take(void);
+// JSON array of the names of the tasks of a captured model, in order; "null" if there is no such model.
+const char* opkit_model_tasks(uint64_t model_id);
+
+// ---- memory ----------------------------------------------------------------------------------------------------------
+// 1 if [data, data + bytes) lies inside one live device allocation.
+int opkit_is_device_memory(const void* data, size_t bytes);
+
+// ---- Ascend IR -------------------------------------------------------------------------------------------------------
+// Defines or replaces the prototype of one operator. Kinds are required|optional|dynamic, types are VT_INT, VT_FLOAT, ...
+//   {"op":"MyOp","inputs":[["x","required"]],"outputs":[["z","required"]],"attrs":[["attr1","VT_FLOAT"]]}
+// Returns 0, or 107000 if the text is not of this form (nothing is defined then).
+int opkit_ir_define(const char* json);
+void opkit_ir_clear(void);
+
+// ---- GE graphs -------------------------------------------------------------------------------------------------------
+typedef struct opkit_tensor {
+  void* data;
+  size_t bytes;
+  int32_t dtype;  // ge::DataType
+  int32_t ndim;
+  const int64_t* dims;
+} opkit_tensor;
+
+// Called when a graph is compiled. `bytes` is the serialized graph as torchair wrote it. The callback describes the
+// outputs with opkit_ge_describe_output, in the order of NetOutput's inputs, and returns
+//   0 for a graph whose output shapes are all known, 1 for one with dynamic shapes, anything else to refuse the graph
+//   (after opkit_set_error).
+typedef int (*opkit_ge_info_fn)(uint64_t graph, const void* bytes, size_t n, void* summary);
+// Called when a graph runs, on a stream that is not being captured. If `given_outputs` is not 0, the caller allocated the
+// outputs and the callback writes them; otherwise it allocates each with opkit_ge_allocate_output. Returns 0, or another
+// number to fail the run (after opkit_set_error). The callback may not keep any pointer.
+typedef int (*opkit_ge_run_fn)(uint64_t graph, const opkit_tensor* inputs, size_t n_inputs, const opkit_tensor* outputs,
+                               size_t given_outputs, void* call);
+typedef void (*opkit_ge_remove_fn)(uint64_t graph);
+void opkit_set_ge_callbacks(opkit_ge_info_fn info, opkit_ge_run_fn run, opkit_ge_remove_fn remove);
+void opkit_ge_describe_output(void* summary, int32_t dtype, const int64_t* dims, int32_t ndim);
+// Returns poisoned device memory of the right size for output `index` (outputs are allocated in order), or null.
+void* opkit_ge_allocate_output(void* call, int32_t dtype, const int64_t* dims, int32_t ndim, size_t bytes);
+
+// Text that aclGetRecentErrMsg and ge::GEGetErrorMsg of this thread answer with next.
+void opkit_set_error(const char* text);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,267 @@
+// Streams and the tasks submitted to them. Without a capture a task runs at submission; only a task that waits for an
+// event nobody has recorded yet stays in its stream's queue, together with all that follows it.
+#include "state.h"
+
+namespace opkit {
+
+std::recursive_mutex& lock() {
+  static auto* mutex = new std::recursive_mutex();
+  return *mutex;
+}
+
+std::map<void*, std::unique_ptr<Stream>>& streams() {
+  static auto* all = new std::map<void*, std::unique_ptr<Stream>>();
+  return *all;
+}
+
+namespace {
+
+int32_t next_stream_id = 1;
+uint64_t uncomputed = 0;
+opkit_task_fn task_runner = nullptr;
+opkit_release_fn task_releaser = nullptr;
+thread_local int running = 0;  // depth of tasks running on this thread: what they submit runs inside them
+
+Stream* default_stream(int device) {
+  static auto* all = new std::map<int, std::unique_ptr<Stream>>();
+  auto& stream = (*all)[device];
+  if (!stream) {
+    stream.reset(new Stream());
+    stream->device = device;
+  }
+  return stream.get();
+}
+
+int run(const Task& task) {
+  ++running;
+  int code = task.run();
+  --running;
+  return code;
+}
+
+int create(const char* function, void** out) {
+  if (!out) return refuse(function, kParamInvalid, "null pointer");
+  Guard guard(lock());
+  std::unique_ptr<Stream> stream(new Stream());
+  stream->id = next_stream_id++;
+  stream->device = current_device();
+  *out = stream.get();
+  streams()[*out] = std::move(stream);
+  return kSuccess;
+}
+
+int wait_for(const char* function, void* handle) {
+  Stream* stream = find_stream(handle);
+  if (!stream) return refuse(function, kInvalidHandle, "unknown stream");
+  if (int code = check_wait(function, stream)) return code;
+  int code = run_tasks(stream);
+  Guard guard(lock());
+  if (stream->first_error) std::swap(code = 0, stream->first_error);
+  if (code) return refuse(function, code, "a task of this stream failed");
+  if (!stream->queue.empty()) {
+    return refuse(function, kWaitTimeout, "the stream waits for an event that nobody has recorded: " +
+                  stream->queue.front().name);
+  }
+  return kSuccess;
+}
+
+// Shares one token among the copies of a task, and tells Python when the last of them is gone.
+std::shared_ptr<uint64_t> share(uint64_t token) {
+  return std::shared_ptr<uint64_t>(new uint64_t(token), [](uint64_t* held) {
+    if (task_releaser) task_releaser(*held);
+    delete held;
+  });
+}
+
+}  // namespace
+
+Stream* find_stream(void* handle) {
+  Guard guard(lock());
+  if (!handle) return default_stream(current_device());
+  auto found = streams().find(handle);
+  return found == streams().end() ? nullptr : found->second.get();
+}
+
+bool is_default(const Stream* stream) { return stream->id == 0; }
+
+void count_uncomputed(const std::string& name) {
+  {
+    Guard guard(lock());
+    ++uncomputed;
+  }
+  note("uncomputed", name);
+}
+
+int run_tasks(Stream* stream) {
+  {
+    Guard guard(lock());
+    if (stream->draining) return kSuccess;
+    stream->draining = true;
+  }
+  int first = kSuccess;
+  for (;;) {
+    Task task;
+    {
+      Guard guard(lock());
+      if (stream->queue.empty()) break;
+      task = stream->queue.front();
+    }
+    int code = run(task);
+    if (code == kBlocked) break;
+    Guard guard(lock());
+    stream->queue.pop_front();
+    if (code && !first) first = stream->first_error = code;
+  }
+  Guard guard(lock());
+  stream->draining = false;
+  return first;
+}
+
+int run_all_streams() {
+  std::vector<Stream*> waiting;
+  {
+    Guard guard(lock());
+    for (auto& entry : streams()) {
+      if (!entry.second->queue.empty()) waiting.push_back(entry.second.get());
+    }
+  }
+  for (Stream* stream : waiting) run_tasks(stream);
+  return kSuccess;
+}
+
+int submit(const char* function, void* handle, Task task) {
+  Stream* stream;
+  {
+    Guard guard(lock());
+    stream = find_stream(handle);
+    if (!stream) return refuse(function, kInvalidHandle, "unknown stream");
+    if (stream->updating) {
+      stream->updates.push_back(std::move(task));
+      return kSuccess;
+    }
+    if (stream->capture) return record_task(function, stream, std::move(task));
+    if (is_default(stream)) {
+      for (auto& entry : models()) {
+        Model* model = entry.second.get();
+        if (!model->open || model->mode == kRelaxed || model->origin->device != stream->device) continue;
+        std::string why = "work on the default stream while another stream is being captured";
+        invalidate(model, why);
+        return refuse(function, kCaptureImplicit, why);
+      }
+    }
+    if (!stream->queue.empty() && !running) {
+      stream->queue.push_back(std::move(task));
+      return kSuccess;
+    }
+  }
+  int code = run(task);
+  if (code != kBlocked) return code;
+  Guard guard(lock());
+  stream->queue.push_back(std::move(task));
+  return kSuccess;
+}
+
+}  // namespace opkit
+
+using namespace opkit;
+
+ACL_API void opkit_set_task_runner(opkit_task_fn runner) { task_runner = runner; }
+ACL_API void opkit_set_task_releaser(opkit_release_fn releaser) { task_releaser = releaser; }
+ACL_API uint64_t opkit_uncomputed_count() {
+  Guard guard(lock());
+  return uncomputed;
+}
+
+ACL_API int opkit_launch(const char* name, uint64_t token, void* stream) {
+  std::string label = name ? name : "";
+  if (!token) {
+    return submit("opkit_launch", stream, {label, [=] { count_uncomputed(label); return 0; }});
+  }
+  if (!task_runner) return refuse("opkit_launch", kInternalError, "no task runner is set, so " + label + " cannot run");
+  auto held = share(token);
+  return submit("opkit_launch", stream, {label, [=]() -> int {
+    note("launch", label);
+    int code = task_runner(*held);
+    return code ? refuse(label.c_str(), kInternalError, "the reference function failed") : 0;
+  }});
+}
+
+// ---- the ACL interface -----------------------------------------------------------------------------------------------
+
+ACL_API int aclrtCreateStream(void** out) { return create("aclrtCreateStream", out); }
+ACL_API int aclrtCreateStreamWithConfig(void** out, uint32_t, uint32_t) {
+  return create("aclrtCreateStreamWithConfig", out);
+}
+
+ACL_API int aclrtDestroyStream(void* handle) {
+  Guard guard(lock());
+  auto found = streams().find(handle);
+  if (found == streams().end()) return refuse("aclrtDestroyStream", kInvalidHandle, "unknown stream");
+  if (found->second->capture) {
+    invalidate(found->second->capture, "a stream of the capture was destroyed");
+    return refuse("aclrtDestroyStream", kStreamCaptured, "the stream is being captured");
+  }
+  streams().erase(found);
+  return kSuccess;
+}
+
+ACL_API int aclrtDestroyStreamForce(void* handle) { return aclrtDestroyStream(handle); }
+ACL_API int aclrtSynchronizeStream(void* handle) { return wait_for("aclrtSynchronizeStream", handle); }
+ACL_API int aclrtSynchronizeStreamWithTimeout(void* handle, int32_t) {
+  return wait_for("aclrtSynchronizeStreamWithTimeout", handle);
+}
+
+ACL_API int aclrtStreamQuery(void* handle, int* status) {
+  Stream* stream = find_stream(handle);
+  if (!stream) return refuse("aclrtStreamQuery", kInvalidHandle, "unknown stream");
+  if (int code = check_wait("aclrtStreamQuery", stream)) return code;
+  run_tasks(stream);
+  Guard guard(lock());
+  *status = stream->queue.empty() ? 0 : 1;
+  return kSuccess;
+}
+
+namespace {
+int wait_for_device(const char* function) {
+  if (int code = check_wait_device(function)) return code;
+  run_all_streams();
+  Guard guard(lock());
+  for (auto& entry : streams()) {
+    if (entry.second->queue.empty() || entry.second->device != current_device()) continue;
+    return refuse(function, kWaitTimeout, "a stream waits for an event that nobody has recorded");
+  }
+  return kSuccess;
+}
+}  // namespace
+
+ACL_API int aclrtSynchronizeDevice() { return wait_for_device("aclrtSynchronizeDevice"); }
+ACL_API int aclrtSynchronizeDeviceWithTimeout(int32_t) { return wait_for_device("aclrtSynchronizeDeviceWithTimeout"); }
+
+ACL_API int aclrtStreamGetId(void* handle, int32_t* id) {
+  Stream* stream = find_stream(handle);
+  if (!stream) return refuse("aclrtStreamGetId", kInvalidHandle, "unknown stream");
+  *id = stream->id;
+  return kSuccess;
+}
+
+ACL_API int aclrtLaunchCallback(void (*function)(void*), void* data, int, void* stream) {
+  return submit("aclrtLaunchCallback", stream, {"aclrtLaunchCallback", [=] { function(data); return 0; }});
+}
+
+ACL_API int aclrtLaunchHostFunc(void* stream, void (*function)(void*), void* data) {
+  return submit("aclrtLaunchHostFunc", stream, {"aclrtLaunchHostFunc", [=] { function(data); return 0; }});
+}
+
+ACL_API int aclrtValueWrite(void* at, uint64_t value, uint32_t, void* stream) {
+  return submit("aclrtValueWrite", stream, {"aclrtValueWrite", [=] { memcpy(at, &value, sizeof value); return 0; }});
+}
+
+// Callbacks run where they are submitted, so no thread ever has a report to process.
+ACL_API int aclrtSubscribeReport(uint64_t, void*) { return kSuccess; }
+ACL_API int aclrtUnSubscribeReport(uint64_t, void*) { return kSuccess; }
+ACL_API int aclrtProcessReport(int32_t timeout) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(timeout < 0 || timeout > 100 ? 100 : timeout));
+  return kWaitTimeout;
+}
+// A hint to the cache: nothing to do where device memory is host memory.
+ACL_API int aclrtCmoAsync(void*, size_t, int, void*) { return kSuccess; }
