@@ -13,22 +13,22 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Callable
 
-from opkit.cann.library import StandIn, standin
+from opkit.cann.errors import StandInError
+from opkit.cann.library import Event, StandIn, standin
 
-# ACL_ERROR_RT_AICORE_EXCEPTION: what a kernel that faults on the device answers.
-_TASK_FAILED = 507015
+__all__ = [
+    "Event",
+    "TaskFailure",
+    "captured_tasks",
+    "current_stream",
+    "is_capturing",
+    "journal",
+    "launch",
+    "live_tasks",
+    "task_failures",
+]
+
 _KEPT_FAILURES = 256
-
-
-@dataclass(frozen=True)
-class Event:
-    """One thing the stand-in did or refused; `kind` is listed in native/opkit_standin.h under opkit_journal_take."""
-
-    kind: str
-    name: str
-    model: int = 0  # id of the captured model, 0 outside of one
-    code: int = 0  # ACL code of a refusal
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,31 +52,33 @@ class _Tasks:
         self._library = library
         self._tokens = itertools.count(1)
         self._tasks: dict[int, _Task] = {}
-        self._by_token: dict[int, BaseException] = {}
+        self._submitting: dict[int, BaseException | None] = {}  # the error of tasks that run at their submission
         self.failures: deque[TaskFailure] = deque(maxlen=_KEPT_FAILURES)
-        library.set_task_runner(self._run)
-        library.set_task_releaser(self._release)
+        library.set_task_runner(self._run, self._release)
 
     def submit(self, name: str, run: Callable[[], None], stream: int) -> None:
         token = next(self._tokens)
         self._tasks[token] = _Task(name, run)
-        code = self._library.launch(name, token, stream)
-        error = self._by_token.pop(token, None)
-        if error is not None:
-            raise error
-        if code:
-            raise RuntimeError(_refusal(self._library, name, code))
+        self._submitting[token] = None
+        try:
+            self._library.launch(name, token, stream)
+        except StandInError:
+            error = self._submitting[token]
+            if error is not None:
+                raise error from None
+            raise
+        finally:
+            del self._submitting[token]
 
-    def _run(self, token: int) -> int:
+    def _run(self, token: int) -> None:
         task = self._tasks[token]
         try:
             task.run()
         except BaseException as error:
             self.failures.append(TaskFailure(task.name, error))
-            self._by_token[token] = error
-            self._library.set_error(f"task {task.name} failed: {type(error).__name__}: {error}")
-            return _TASK_FAILED
-        return 0
+            if token in self._submitting:
+                self._submitting[token] = error
+            raise
 
     def _release(self, token: int) -> None:
         self._tasks.pop(token, None)
@@ -101,17 +103,14 @@ def launch(name: str, run: Callable[[], None] | None) -> None:
     """Submits a task to the current NPU stream: it runs now, or is recorded if the stream is being captured.
 
     `run` None is a launch whose result nobody computes; the journal counts it as uncomputed. Raises what `run` raises
-    when the task runs now, RuntimeError when the runtime refuses the launch. A task that fails in a replay makes the
+    when the task runs now, StandInError when the runtime refuses the launch. A task that fails in a replay makes the
     replay fail with its text; the exception itself is in `task_failures()`.
     """
     stream = current_stream()
-    if run is not None:
+    if run is None:
+        standin().launch(name, 0, stream)
+    else:
         _table().submit(name, run, stream)
-        return
-    library = standin()
-    code = library.launch(name, 0, stream)
-    if code:
-        raise RuntimeError(_refusal(library, name, code))
 
 
 def current_stream() -> int:
@@ -124,21 +123,12 @@ def current_stream() -> int:
 
 def is_capturing() -> bool:
     """Whether the current NPU stream is being captured."""
-    return standin().stream_is_capturing(current_stream())
+    return standin().is_capturing(current_stream())
 
 
 def journal() -> list[Event]:
     """What happened since the last call, oldest first. An event of kind "dropped" says that older ones were lost."""
-    return [
-        Event(
-            kind=str(entry["event"]),
-            name=str(entry.get("name", "")),
-            model=int(entry.get("model", 0)),
-            code=int(entry.get("code", 0)),
-            reason=str(entry.get("reason", "")),
-        )
-        for entry in standin().journal_take()
-    ]
+    return standin().take_journal()
 
 
 def captured_tasks(model_id: int) -> list[str]:
@@ -146,7 +136,7 @@ def captured_tasks(model_id: int) -> list[str]:
     names = standin().model_tasks(model_id)
     if names is None:
         raise LookupError(f"no captured model {model_id}")
-    return list(names)
+    return names
 
 
 def task_failures() -> list[TaskFailure]:
@@ -161,7 +151,3 @@ def task_failures() -> list[TaskFailure]:
 def live_tasks() -> int:
     """How many Python tasks captured models still hold."""
     return len(_table())
-
-
-def _refusal(library: StandIn, name: str, code: int) -> str:
-    return f"the launch of {name} was refused with code {code}: {library.recent_error()}"
