@@ -1,0 +1,238 @@
+"""opkit's `cases:` key: the inputs a proof uses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import yaml
+
+from opkit.model.diagnostic import Mark
+from opkit.model.operator import Case, CaseValue, EntryPoint, TensorSpec
+from opkit.model.schema import Argument, ListType, OperatorSchema, OptionalType, Type, base_of
+from opkit.read.document import Document, describe, is_null, kind, plain
+from opkit.read.meta import read_entry_point
+from opkit.read.types import SCALAR_TYPES
+from opkit.shape.errors import nearest
+
+CODE = "OPK043"
+
+SHORT_DTYPES = {
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+    "u8": "uint8",
+    "u16": "uint16",
+    "u32": "uint32",
+    "u64": "uint64",
+    "c32": "complex32",
+    "c64": "complex64",
+    "c128": "complex128",
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "chalf": "complex32",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+}
+_TENSOR = re.compile(r"\s*(?:torch\.)?(\w+)\s*\[([^\[\]]*)\]\s*")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def dtype_name(text: str) -> str | None:
+    """Give torch's name of a dtype in its short or long form; None if there is no such dtype."""
+    name = text.replace("torch.", "", 1) if text.startswith("torch.") else text
+    name = SHORT_DTYPES.get(name, name)
+    return name if name in SCALAR_TYPES else None
+
+
+@dataclass
+class _CaseReader:
+    document: Document
+    schema: OperatorSchema
+    # Dims the tensors of the case name, with the place of the first use.
+    used: dict[str, Mark] = field(default_factory=dict)
+
+    def report(self, message: str, node: yaml.Node, help: str = "") -> None:
+        self.document.report(CODE, message, self.document.mark(node), help)
+
+    def read(self, node: yaml.Node, number: int) -> Case | None:
+        items = self.document.items(node, "a case")
+        if items is None:
+            return None
+        inputs: dict[str, CaseValue] = {}
+        dims: dict[str, tuple[int, ...]] = {}
+        name, call = f"case{number}", None
+        rest: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        for key, (key_node, value) in items.items():
+            argument = self.schema.argument(key)
+            if argument is not None:
+                inputs[key] = self.value(value, argument.type, argument)
+            elif key == "name":
+                name = self.document.string(value, "a case's `name`") or name
+            elif key == "call":
+                call = read_entry_point(self.document, value, "call")
+            else:
+                rest[key] = (key_node, value)
+        for key, (key_node, value) in rest.items():
+            sizes = self.dim(key, key_node, value)
+            if sizes:
+                dims[key] = sizes
+        self.check(inputs, {*dims, *rest}, node, call)
+        ordered = tuple((a.name, inputs[a.name]) for a in self.schema.arguments if a.name in inputs)
+        return Case(name, ordered, tuple(dims.items()), call, self.document.mark(node))
+
+    def check(
+        self, inputs: dict[str, CaseValue], dims: set[str], node: yaml.Node, call: EntryPoint | None
+    ) -> None:
+        for argument in self.schema.arguments:
+            if argument.name not in inputs and argument.default is None and call is None:
+                text = f"the case gives no `{argument.name}`, which has no default"
+                self.report(text, node, f"add {argument.name}: {_example(argument)}")
+        for dim, mark in self.used.items():
+            if dim not in dims:
+                help = f"give it sizes in the case: {dim}: [4, 3, 7]"
+                self.document.report(CODE, f"dim `{dim}` has no size", mark, help)
+
+    def dim(self, key: str, key_node: yaml.Node, value: yaml.Node) -> tuple[int, ...]:
+        if key not in self.used:
+            names = [a.name for a in self.schema.arguments]
+            help = nearest(key, [*names, *self.used, "name", "call"]) or f"arguments: {', '.join(names)}"
+            self.report(
+                f"`{key}` is no argument of {self.schema.name}, and no tensor has a dim `{key}`",
+                key_node,
+                help,
+            )
+            return ()
+        sizes = []
+        for item in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+            size = plain(item)
+            if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+                self.report(f"a dim's size is a number from 0, found {describe(item)}", item)
+                return ()
+            sizes.append(size)
+        if not sizes:
+            self.report(f"dim `{key}` has an empty list of sizes", value)
+        return tuple(sizes)
+
+    def value(self, node: yaml.Node, type_: Type, argument: Argument) -> CaseValue:
+        if isinstance(type_, OptionalType):
+            return None if is_null(node) else self.value(node, type_.element, argument)
+        if isinstance(type_, ListType):
+            if isinstance(node, yaml.SequenceNode):
+                return tuple(self.value(item, type_.element, argument) for item in node.value)
+            if type_.size is not None and not is_null(node):
+                return (self.value(node, type_.element, argument),) * type_.size
+            self.report(f"`{argument.name}` is a {type_}: expected a list, found {describe(node)}", node)
+            return None
+        if type_.name == "Tensor":
+            return self.tensor(node, argument)
+        return self.scalar(node, type_.name, argument)
+
+    def tensor(self, node: yaml.Node, argument: Argument) -> TensorSpec | None:
+        match = _TENSOR.fullmatch(node.value) if isinstance(node, yaml.ScalarNode) else None
+        if match is None:
+            help = 'write "f16[4, 8]" or, with a named dim, "f16[B, 8]"'
+            if is_null(node):
+                help += f"; only a {base_of(argument.type)}? can be null"
+            elif kind(node) in ("int", "float"):
+                help += '; a tensor without dims is "f32[]"'
+            self.report(f"`{argument.name}` is a tensor, found {describe(node)}", node, help)
+            return None
+        mark = self.document.source(node).mark
+        dtype = dtype_name(match[1])
+        if dtype is None:
+            help = nearest(match[1], [*SHORT_DTYPES, *SCALAR_TYPES]) or "e.g. f16, bf16, f32, i64, bool"
+            self.document.report(CODE, f"unknown dtype `{match[1]}`", mark(*match.span(1)), help)
+        dims: list[int | str] = []
+        offset = match.start(2)
+        for part in match[2].split(",") if match[2].strip() else []:
+            text = part.strip()
+            start = offset + len(part) - len(part.lstrip())
+            offset += len(part) + 1
+            if text.isdigit():
+                dims.append(int(text))
+            elif _NAME.fullmatch(text):
+                dims.append(text)
+                self.used.setdefault(text, mark(start, start + len(text)))
+            else:
+                end = start + max(len(text), 1)
+                self.document.report(
+                    CODE, f"`{text}` is no dim", mark(start, end), "a dim is a number or a name"
+                )
+        return TensorSpec(dtype, tuple(dims)) if dtype else None
+
+    def scalar(self, node: yaml.Node, type_: str, argument: Argument) -> CaseValue:
+        value = plain(node)
+        what = f"`{argument.name}` is of type {argument.type}"
+        if not isinstance(node, yaml.ScalarNode):
+            self.report(f"{what}, found {describe(node)}", node)
+            return None
+        if type_ == "ScalarType" and isinstance(value, str):
+            dtype = dtype_name(value)
+            if dtype is None:
+                self.report(f"unknown dtype `{value}`", node, nearest(value, [*SHORT_DTYPES, *SCALAR_TYPES]))
+            return dtype
+        converted = _convert(value, type_)
+        if converted is None:
+            help = "leave it out to take the default" if is_null(node) and argument.default else ""
+            self.report(f"{what}, found {describe(node)}", node, help)
+        return converted
+
+
+def _convert(value: object, type_: str) -> bool | int | float | str | None:
+    """Make the host value the argument takes; None if it takes no such value."""
+    if type_ in ("bool", "SymBool"):
+        return value if isinstance(value, bool) else None
+    if type_ in ("int", "SymInt", "ScalarType", "Layout", "MemoryFormat", "DeviceIndex"):
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if type_ in ("float", "Scalar", "number"):
+        if isinstance(value, str):
+            # YAML 1.1 reads 1e-6 as a text: a float needs a dot there.
+            try:
+                value = float(value)
+            except ValueError:
+                return None
+        if type_ == "float":
+            return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+        return value if isinstance(value, (bool, int, float)) else None
+    if type_ in ("str", "Device"):
+        return value if isinstance(value, str) else None
+    return None
+
+
+def _example(argument: Argument) -> str:
+    base = base_of(argument.type).name
+    example = {"Tensor": '"f16[4, 8]"', "str": '"text"', "float": "1.0", "bool": "true"}.get(base, "1")
+    if argument.is_optional:
+        return "null"
+    return f"[{example}]" if isinstance(argument.type, ListType) else example
+
+
+def read_cases(document: Document, node: yaml.Node, schema: OperatorSchema) -> tuple[Case, ...]:
+    """Read the list of cases; those that cannot be used are reported and left out."""
+    if is_null(node):
+        return ()
+    if not isinstance(node, yaml.SequenceNode):
+        help = "begin each case with a dash"
+        document.report(CODE, f"`cases` is a list, found {describe(node)}", document.mark(node), help)
+        return ()
+    cases: list[Case] = []
+    for number, item in enumerate(node.value, 1):
+        case = _CaseReader(document, schema).read(item, number)
+        if case is None:
+            continue
+        if any(other.name == case.name for other in cases):
+            document.report(
+                CODE, f"two cases are named `{case.name}`", document.mark(item), "rename one of them"
+            )
+        cases.append(case)
+    return tuple(cases)

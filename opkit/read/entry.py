@@ -1,0 +1,195 @@
+"""One entry of a section to an OpSpec."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import yaml
+
+from opkit.model.diagnostic import Severity
+from opkit.model.operator import OpSpec
+from opkit.model.schema import OperatorSchema, base_of
+from opkit.read.cases import read_cases
+from opkit.read.document import STRUCTURE, Document, describe, is_null, kind, plain
+from opkit.read.gen_opapi import read_gen_opapi
+from opkit.read.meta import read_entry_point, read_ge, read_meta
+from opkit.read.schema import parse_schema_source
+from opkit.read.source import SourceText
+from opkit.read.types import VERSIONED_TYPES, type_known_in
+from opkit.read.versions import resolve
+from opkit.shape.errors import nearest
+
+UNKNOWN_KEY = "OPK007"
+TYPE_OF_OTHER_VERSION = "OPK012"
+NO_FUNC = "OPK017"
+
+# Keys that make an operator exist for a torch version.
+_KERNEL_KEYS = ("op_api", "acl_op", "sparse")
+_VERSION_KEYS = (*_KERNEL_KEYS, "dvm", "exposed", "internal_format_opapi")
+_OTHER_KEYS = (
+    "func tags dispatch device_check structured structured_delegate structured_inherits precomputed "
+    "use_const_ref_for_mutable_tensors gen_opapi impl_ns impl_name version autogen variants"
+).split()
+_OPKIT_KEYS = ("meta", "ge", "cases", "reference", "kernel", "side_effect")
+_KNOWN_KEYS = (*_VERSION_KEYS, *_OTHER_KEYS, *_OPKIT_KEYS)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What holds for the whole file."""
+
+    versions: tuple[str, ...]
+    # "v2.13" to read the operators of that version only; None reads all.
+    version: str | None
+
+
+def read_entry(document: Document, node: yaml.Node, section: str, settings: Settings) -> OpSpec | None:
+    """Read one item; None if it is no operator of the wanted version or its schema cannot be read."""
+    document.operator = ""
+    if isinstance(node, yaml.ScalarNode) and "(" in node.value:
+        # torch_npu's own YAML lists bare schemas.
+        schema = _schema(document, document.source(node), section)
+        return _bare(document, schema, section, node) if schema else None
+    if isinstance(node, yaml.ScalarNode) and kind(node) == "str":
+        return None
+    items = document.items(node, f"an entry of `{section}`")
+    if items is None:
+        return None
+    if "func" not in items:
+        help = "write func: name(Tensor x) -> Tensor"
+        close = nearest("func", items)
+        document.report(NO_FUNC, "the entry has no `func`", document.mark(node), close or help)
+        return None
+    func = items["func"][1]
+    if not isinstance(func, yaml.ScalarNode) or kind(func) != "str":
+        help = "write func: name(Tensor x) -> Tensor"
+        document.report(NO_FUNC, f"`func` is a schema, found {describe(func)}", document.mark(func), help)
+        return None
+    source = document.source(func)
+    document.operator = source.text.partition("(")[0].strip()
+    versions = _versions(document, items, settings)
+    supported = {v for key in _KERNEL_KEYS for v in versions.get(key, ())}
+    declares = any(key in items for key in (*_KERNEL_KEYS, "impl_ns"))
+    if settings.version and declares and settings.version not in supported:
+        return None
+    schema = _schema(document, source, section)
+    _check_keys(document, items)
+    if schema is not None:
+        _check_types(document, schema, supported, settings)
+    return _spec(document, items, schema, section, versions, node)
+
+
+def _schema(document: Document, source: SourceText, section: str) -> OperatorSchema | None:
+    schema, diagnostics = parse_schema_source(source)
+    document.diagnostics += diagnostics
+    if schema is not None:
+        document.operator = str(schema.name)
+    return schema
+
+
+def _bare(document: Document, schema: OperatorSchema, section: str, node: yaml.Node) -> OpSpec:
+    return OpSpec(schema, section, (), (), None, None, None, (), None, None, (), False, document.mark(node))
+
+
+def _versions(
+    document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]], settings: Settings
+) -> dict[str, tuple[str, ...]]:
+    found = {
+        key: resolve(document, key, items[key][1], settings.versions) for key in _VERSION_KEYS if key in items
+    }
+    if "impl_ns" in items:
+        # A file that op-plugin's first stage has already resolved for one version.
+        for name in str(plain(items["impl_ns"][1])).split(","):
+            if name.strip() in _KERNEL_KEYS:
+                found.setdefault(name.strip(), settings.versions)
+    return found
+
+
+def _check_keys(document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]]) -> None:
+    for name, (key, _) in items.items():
+        if name in _KNOWN_KEYS:
+            continue
+        close = nearest(name, _KNOWN_KEYS)
+        # A fork may have keys of its own; one that looks like a known key is a slip.
+        severity = Severity.WARNING if close else Severity.NOTE
+        text = f"`{name}` is no key of an operator; it is ignored"
+        document.report(UNKNOWN_KEY, text, document.mark(key), close, severity)
+
+
+def _check_types(document: Document, schema: OperatorSchema, supported: set[str], settings: Settings) -> None:
+    """Report types that a torch version the entry is for does not have."""
+    wanted = [settings.version] if settings.version else sorted(supported & set(settings.versions))
+    for part in (*schema.arguments, *schema.returns):
+        name = base_of(part.type).name
+        if name not in VERSIONED_TYPES:
+            continue
+        lacking = [v for v in wanted if v and not type_known_in(name, v)]
+        first, last = VERSIONED_TYPES[name]
+        range_ = f"only up to {last}" if last else f"only from {first} on"
+        if lacking:
+            help = f"limit the entry, e.g. op_api: [v2.1, {last}]" if last else f"op_api: [{first}, newest]"
+            text = f"torch {lacking[0][1:]} has no type {name}; torch has it {range_.replace('v', '')}"
+            severity = Severity.ERROR if settings.version else Severity.WARNING
+            document.report(TYPE_OF_OTHER_VERSION, text, part.mark, help, severity)
+
+
+def _spec(
+    document: Document,
+    items: dict[str, tuple[yaml.Node, yaml.Node]],
+    schema: OperatorSchema | None,
+    section: str,
+    versions: dict[str, tuple[str, ...]],
+    node: yaml.Node,
+) -> OpSpec | None:
+    def value(key: str) -> yaml.Node | None:
+        return items[key][1] if key in items and not is_null(items[key][1]) else None
+
+    structured = _flag(document, value("structured"), "structured")
+    gen_opapi = meta = ge = reference = kernel = None
+    if found := value("gen_opapi"):
+        gen_opapi = read_gen_opapi(document, found, schema, section, structured)
+        if delegate := value("structured_delegate"):
+            text = "`structured_delegate` and `gen_opapi` exclude each other"
+            document.report("OPK030", text, document.mark(delegate), "remove one")
+    if found := value("meta"):
+        meta = read_meta(document, found, schema)
+    if found := value("ge"):
+        ge = read_ge(document, found)
+    if found := value("reference"):
+        reference = read_entry_point(document, found, "reference")
+    if found := value("kernel"):
+        kernel = read_entry_point(document, found, "kernel")
+    cases = value("cases")
+    side_effect = _flag(document, value("side_effect"), "side_effect")
+    if schema is None:
+        return None
+    return OpSpec(
+        schema=schema,
+        section=section,
+        op_api=versions.get("op_api", ()),
+        acl_op=versions.get("acl_op", ()),
+        gen_opapi=gen_opapi,
+        meta=meta,
+        ge=ge,
+        cases=read_cases(document, cases, schema) if cases else (),
+        reference=reference,
+        kernel=kernel,
+        extra=tuple((name, plain(item)) for name, (_, item) in items.items()),
+        side_effect=side_effect,
+        mark=_name_mark(document, items["func"][1], str(schema.name)),
+    )
+
+
+def _name_mark(document: Document, func: yaml.Node, name: str):  # type: ignore[no-untyped-def]
+    assert isinstance(func, yaml.ScalarNode)
+    return document.source(func).mark(0, max(func.value.find("("), 1))
+
+
+def _flag(document: Document, node: yaml.Node | None, key: str) -> bool:
+    if node is None:
+        return False
+    value = plain(node)
+    if not isinstance(value, bool):
+        document.report(STRUCTURE, f"`{key}` is true or false, found {describe(node)}", document.mark(node))
+        return False
+    return value

@@ -1,0 +1,227 @@
+"""op-plugin's `gen_opapi:` key. What its generator (torchnpugen/struct) refuses is refused here, in better words."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from opkit.model.expression import Expression, Name
+from opkit.model.operator import GenOpApi, OutputRule
+from opkit.model.schema import OperatorSchema, is_tensor_like
+from opkit.read.document import Document, describe, is_null, plain
+from opkit.read.expression import parse_expression_source
+from opkit.read.scope import Scope, check_bare_size, check_helpers, check_names
+from opkit.shape.errors import nearest
+
+STRUCTURE = "OPK030"
+EXEC = "OPK031"
+RESULTS = "OPK032"
+
+_RESULT_KEYS = ("size", "dtype", "name")
+_KEYS = (
+    "exec",
+    "new_params",
+    "structured_inherit",
+    "cpu_scalar_h2d",
+    "cpu_scalar_op",
+    "integral_identity_tensor",
+)
+_ACLNN = re.compile(r"aclnn[A-Z]\w*")
+
+
+def read_gen_opapi(
+    document: Document, node: yaml.Node, schema: OperatorSchema | None, section: str, structured: bool
+) -> GenOpApi | None:
+    """Read the key; None if it is not a mapping."""
+    items = document.items(node, "`gen_opapi`")
+    if items is None:
+        return None
+    scope = Scope(schema, helpers_matter=section == "custom")
+    new_params = _new_params(document, items, scope)
+    outputs = []
+    for name, (key, value) in items.items():
+        if name not in _KEYS:
+            output = _output(document, name, key, value, scope)
+            if output is not None:
+                outputs.append(output)
+    executed = _exec(document, items, schema, [o.name for o in outputs], new_params)
+    inherit = items.get("structured_inherit")
+    inherited = document.string(inherit[1], "`structured_inherit`") if inherit else None
+    mark = document.mark(node)
+    if "exec" not in items and inherited is None:
+        document.report(EXEC, "`gen_opapi` names no kernel", mark, "add exec: aclnnName")
+    if schema is not None:
+        _check_scalar_keys(document, items, schema)
+        if structured and outputs:
+            text = (
+                "a `structured` operator takes its outputs from torch; only exec and new_params are allowed"
+            )
+            document.report(STRUCTURE, text, outputs[0].mark)
+        elif inherited is None and not structured:
+            _check_results(document, schema, outputs, node, section)
+    return GenOpApi(tuple(outputs), executed, tuple(new_params.items()), inherited, mark)
+
+
+def _new_params(
+    document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]], scope: Scope
+) -> dict[str, Expression]:
+    """Read the local variables; later ones may use earlier ones."""
+    if "new_params" not in items:
+        return {}
+    params = document.items(items["new_params"][1], "`new_params`") or {}
+    for name, (_, value) in params.items():
+        expression = _expression(document, value, f"`{name}`")
+        if expression is not None:
+            check_names(document, expression, scope)
+            scope.bindings[name] = expression
+    return scope.bindings
+
+
+def _expression(document: Document, node: yaml.Node, what: str) -> Expression | None:
+    if not isinstance(node, yaml.ScalarNode) or is_null(node):
+        help = ""
+        if not isinstance(node, yaml.ScalarNode):
+            help = f"YAML reads {{ }} and [ ] as its own; put the expression in quotes: '{_first_line(document, node)}'"
+        document.report(
+            STRUCTURE, f"{what} is an expression, found {describe(node)}", document.mark(node), help
+        )
+        return None
+    expression, diagnostics = parse_expression_source(document.source(node), "cpp", document.operator)
+    document.diagnostics += diagnostics
+    return expression
+
+
+def _first_line(document: Document, node: yaml.Node) -> str:
+    return document.raw_source(node).text.splitlines()[0]
+
+
+def _output(
+    document: Document, name: str, key: yaml.Node, value: yaml.Node, scope: Scope
+) -> OutputRule | None:
+    what = f"`{name}`"
+    if not isinstance(value, yaml.MappingNode):
+        help = nearest(name, _KEYS) or "write {size: ..., dtype: ...}"
+        document.report(
+            STRUCTURE, f"{what} is a result's rule, found {describe(value)}", document.mark(key), help
+        )
+        return None
+    items = document.items(value, what) or {}
+    found: dict[str, Expression | None] = {"size": None, "dtype": None}
+    for part, (part_key, part_value) in items.items():
+        if part not in _RESULT_KEYS:
+            help = (
+                nearest(part, _RESULT_KEYS)
+                or "a result has size, dtype and name; put an expression with commas in quotes"
+            )
+            document.report(STRUCTURE, f"{what} has no key `{part}`", document.mark(part_key), help)
+        elif part != "name":
+            expression = _expression(document, part_value, f"`{part}`")
+            if expression is None:
+                continue
+            found[part] = expression
+            check_names(document, expression, scope)
+            check_helpers(document, expression, scope, is_cpp=True)
+            if part == "size":
+                check_bare_size(document, expression, scope.schema)
+    return OutputRule(name, found["size"], found["dtype"], document.mark(key))
+
+
+def _exec(
+    document: Document,
+    items: dict[str, tuple[yaml.Node, yaml.Node]],
+    schema: OperatorSchema | None,
+    results: list[str],
+    new_params: dict[str, Expression],
+) -> tuple[str, ...]:
+    if "exec" not in items:
+        return ()
+    node = items["exec"][1]
+    text = document.string(node, "`exec`")
+    if text is None or not isinstance(node, yaml.ScalarNode):
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    source = document.source(node)
+    if not _ACLNN.fullmatch(parts[0]):
+        help = "the first word is the aclnn function, e.g. aclnnMyOp"
+        document.report(EXEC, f"`{parts[0]}` is no aclnn name", source.mark(0, len(parts[0])), help)
+    if schema is not None:
+        known = [*(a.name for a in schema.arguments), *results, *new_params]
+        offset = len(text.partition(",")[0]) + 1
+        for part, written in zip(parts[1:], text.split(",")[1:]):
+            start = offset + len(written) - len(written.lstrip())
+            offset += len(written) + 1
+            if part not in known:
+                mark = source.mark(start, start + max(len(part), 1))
+                help = (
+                    nearest(part, known)
+                    or "only arguments, results and new_params; name a constant in new_params"
+                )
+                document.report(EXEC, f"`{part}` is no argument, result or new_param", mark, help)
+    return tuple(parts)
+
+
+def _check_scalar_keys(
+    document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]], schema: OperatorSchema
+) -> None:
+    """Check that the keys for scalars on the CPU name arguments."""
+    for key in ("cpu_scalar_h2d", "integral_identity_tensor"):
+        if key not in items:
+            continue
+        node = items[key][1]
+        for item in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            name = str(plain(item))
+            if schema.argument(name) is None:
+                help = nearest(name, [a.name for a in schema.arguments])
+                document.report(
+                    EXEC, f"`{key}` names `{name}`, which is no argument", document.mark(item), help
+                )
+
+
+def _check_results(
+    document: Document, schema: OperatorSchema, outputs: list[OutputRule], node: yaml.Node, section: str
+) -> None:
+    out = [a.name for a in schema.arguments if a.kwarg_only and a.is_mutated]
+    if out:
+        for output in outputs:
+            if output.name not in out:
+                help = nearest(output.name, out) or f"out arguments: {', '.join(out)}"
+                document.report(
+                    RESULTS, f"`{output.name}` is no out argument of {schema.name}", output.mark, help
+                )
+        return
+    if any(r.alias is not None for r in schema.returns) or is_inplace(schema):
+        # An in-place operator returns its argument; size and dtype are not used.
+        return
+    wanted = sum(1 for r in schema.returns if is_tensor_like(r.type))
+    if len(outputs) != wanted:
+        mark = outputs[wanted].mark if len(outputs) > wanted else document.mark(node)
+        help = "give one {size, dtype} per Tensor result, in the schema's order"
+        message = (
+            f"{schema.name} returns {wanted} tensor{'s' * (wanted != 1)}, `gen_opapi` has {len(outputs)}"
+        )
+        document.report(RESULTS, f"{message} result{'s' * (len(outputs) != 1)}", mark, help)
+    for output in outputs:
+        for part, value in (("size", output.size), ("dtype", output.dtype)):
+            # One that is there but could not be read has its own finding.
+            if value is None and not _is_written(node, output.name, part):
+                document.report(
+                    RESULTS, f"result `{output.name}` has no {part}", output.mark, f"add {part}: ..."
+                )
+
+
+def is_inplace(schema: OperatorSchema) -> bool:
+    """op-plugin's idea of an in-place operator: the name's trailing underscore."""
+    return schema.name.base.endswith("_") and not schema.name.base.endswith("__")
+
+
+def _is_written(node: yaml.Node, result: str, part: str) -> bool:
+    for key, value in node.value:
+        if key.value == result and isinstance(value, yaml.MappingNode):
+            return any(k.value == part for k, _ in value.value)
+    return False
+
+
+def is_bare(expression: Expression | None, name: str) -> bool:
+    """Tell whether the expression is just this name."""
+    return isinstance(expression, Name) and expression.name == name

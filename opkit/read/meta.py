@@ -1,0 +1,196 @@
+"""opkit's keys `meta:`, `ge:` and the entry points `reference:`, `kernel:`, `python:`, `converter:`."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from opkit.model.expression import Expression
+from opkit.model.operator import EntryPoint, GeMapping, MetaRule, OutputRule, Requirement
+from opkit.model.schema import OperatorSchema
+from opkit.read.document import Document, describe, is_null
+from opkit.read.expression import parse_expression_source
+from opkit.read.scope import Scope, check_helpers, check_names
+from opkit.shape.errors import nearest
+
+ENTRY_POINT = "OPK040"
+META = "OPK041"
+GE = "OPK042"
+
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_RESULT_KEYS = ("size", "dtype")
+_BRACES = re.compile(r"\{(\w+)\}")
+
+
+def read_entry_point(document: Document, node: yaml.Node, key: str) -> EntryPoint | None:
+    """Read `pkg.module:function` or `path/file.py:function`."""
+    text = document.string(node, f"`{key}`")
+    if text is None or not isinstance(node, yaml.ScalarNode):
+        return None
+    module, colon, function = text.strip().rpartition(":")
+    mark = document.source(node).mark()
+    help = "write pkg.module:function, or file.py:function relative to this file"
+    if not colon or not _IDENTIFIER.fullmatch(function):
+        document.report(ENTRY_POINT, f"`{key}: {text}` names no function", mark, help)
+        return None
+    if not module.endswith(".py") and not _MODULE.fullmatch(module):
+        document.report(ENTRY_POINT, f"`{module}` is no module and no .py file", mark, help)
+        return None
+    return EntryPoint(module, function, mark)
+
+
+def read_meta(document: Document, node: yaml.Node, schema: OperatorSchema | None) -> MetaRule | None:
+    """Read the `meta` rule; None if it is not a mapping."""
+    items = document.items(node, "`meta`")
+    if items is None:
+        return None
+    scope = Scope(schema)
+    mark = document.mark(node)
+    python = read_entry_point(document, items["python"][1], "python") if "python" in items else None
+    if "python" in items and len(items) > 1:
+        other = next(name for name in items if name != "python")
+        help = "keep one: the function makes every result itself"
+        document.report(
+            META, f"`python` and `{other}` exclude each other", document.mark(items[other][0]), help
+        )
+    if "let" in items:
+        for name, (key, value) in (document.items(items["let"][1], "`let`") or {}).items():
+            _check_binding(document, name, key, scope)
+            expression = _expression(document, value, f"`{name}`", scope)
+            if expression is not None:
+                scope.bindings[name] = expression
+    let = tuple(scope.bindings.items())
+    require = _requirements(document, items["require"][1], scope) if "require" in items else ()
+    outputs = [
+        _output(document, name, key, value, scope)
+        for name, (key, value) in items.items()
+        if name not in ("let", "require", "python")
+    ]
+    found = tuple(output for output in outputs if output is not None)
+    if schema is not None and "python" not in items:
+        _check_count(document, schema, len(outputs), node)
+    return MetaRule(let, require, found, python, mark)
+
+
+def _check_binding(document: Document, name: str, key: yaml.Node, scope: Scope) -> None:
+    if not _IDENTIFIER.fullmatch(name):
+        document.report(
+            META, f"`{name}` is no name", document.mark(key), "put an expression with commas in quotes"
+        )
+    elif scope.schema is not None and scope.schema.argument(name) is not None:
+        document.report(META, f"`{name}` is an argument already", document.mark(key), "choose another name")
+
+
+def _check_count(document: Document, schema: OperatorSchema, count: int, node: yaml.Node) -> None:
+    fresh = sum(1 for r in schema.returns if r.alias is None)
+    if count in (fresh, len(schema.returns)):
+        return
+    help = "give one {size, dtype} per result, in the schema's order"
+    if fresh != len(schema.returns):
+        help += "; results that are an argument (Tensor(a!)) need none"
+    results = f"{fresh} result{'s' * (fresh != 1)}"
+    document.report(META, f"{schema.name} has {results}, `meta` describes {count}", document.mark(node), help)
+
+
+def _requirements(document: Document, node: yaml.Node, scope: Scope) -> tuple[Requirement, ...]:
+    if not isinstance(node, yaml.SequenceNode):
+        help = 'write a list of [condition, "message"]'
+        document.report(META, f"`require` is a list, found {describe(node)}", document.mark(node), help)
+        return ()
+    items = node.value
+    if len(items) == 2 and all(isinstance(item, yaml.ScalarNode) for item in items):
+        # One requirement written without the outer list.
+        items = [node]
+    requirements = []
+    for item in items:
+        parts = item.value if isinstance(item, yaml.SequenceNode) else [item]
+        if len(parts) > 2:
+            help = 'write [condition, "message"], each in quotes if it contains a comma'
+            document.report(
+                META, f"a requirement has two parts, found {len(parts)}", document.mark(item), help
+            )
+            continue
+        condition = _expression(document, parts[0], "a condition", scope)
+        message = document.string(parts[1], "a requirement's message") if len(parts) == 2 else ""
+        if condition is None or message is None:
+            continue
+        if len(parts) == 2:
+            _check_message(document, parts[1], message, scope)
+        else:
+            message = document.raw_source(parts[0]).text + " does not hold"
+        requirements.append(Requirement(condition, message, document.mark(item)))
+    return tuple(requirements)
+
+
+def _check_message(document: Document, node: yaml.ScalarNode, message: str, scope: Scope) -> None:
+    """Check the names in braces."""
+    if scope.schema is None:
+        return
+    for match in _BRACES.finditer(message):
+        if match[1] not in scope.known():
+            mark = document.source(node).mark(match.start(1), match.end(1))
+            help = nearest(match[1], scope.known()) or "write a literal brace as {{"
+            document.report(
+                META, f"the message names `{match[1]}`, which is no argument or binding", mark, help
+            )
+
+
+def _output(
+    document: Document, name: str, key: yaml.Node, value: yaml.Node, scope: Scope
+) -> OutputRule | None:
+    what = f"`{name}`"
+    if not isinstance(value, yaml.MappingNode):
+        help = nearest(name, ("let", "require", "python")) or "write {size: ..., dtype: ...}"
+        document.report(META, f"{what} is a result's rule, found {describe(value)}", document.mark(key), help)
+        return None
+    items = document.items(value, what) or {}
+    found: dict[str, Expression | None] = {"size": None, "dtype": None}
+    for part, (part_key, part_value) in items.items():
+        if part not in _RESULT_KEYS:
+            help = nearest(part, _RESULT_KEYS) or "put an expression with commas in quotes"
+            document.report(META, f"{what} has no key `{part}`", document.mark(part_key), help)
+        else:
+            found[part] = _expression(document, part_value, f"`{part}`", scope)
+    for part in _RESULT_KEYS:
+        if part not in items:
+            document.report(META, f"result {what} has no {part}", document.mark(key), f"add {part}: ...")
+    return OutputRule(name, found["size"], found["dtype"], document.mark(key))
+
+
+def _expression(document: Document, node: yaml.Node, what: str, scope: Scope) -> Expression | None:
+    if isinstance(node, yaml.SequenceNode):
+        # `size: [x.size(0), 8]` is a list to YAML and to the rule language alike.
+        source = document.raw_source(node)
+    elif isinstance(node, yaml.ScalarNode) and not is_null(node):
+        source = document.source(node)
+    else:
+        help = "put it in quotes: YAML reads { } as its own" if isinstance(node, yaml.MappingNode) else ""
+        document.report(META, f"{what} is an expression, found {describe(node)}", document.mark(node), help)
+        return None
+    expression, diagnostics = parse_expression_source(source, "python", document.operator)
+    document.diagnostics += diagnostics
+    if expression is not None:
+        check_names(document, expression, scope)
+        check_helpers(document, expression, scope, is_cpp=False)
+    return expression
+
+
+def read_ge(document: Document, node: yaml.Node) -> GeMapping | None:
+    """Read the `ge` key; None if it is not a mapping."""
+    items = document.items(node, "`ge`")
+    if items is None:
+        return None
+    known = ("ir", "prototype", "converter")
+    for name, (key, _) in items.items():
+        if name not in known:
+            document.report(GE, f"`ge` has no key `{name}`", document.mark(key), nearest(name, known))
+    ir = document.string(items["ir"][1], "`ir`") if "ir" in items else None
+    if ir is not None and not _IDENTIFIER.fullmatch(ir):
+        document.report(GE, f"`{ir}` is no Ascend IR type", document.mark(items["ir"][1]), "e.g. MyOp")
+    prototype = document.string(items["prototype"][1], "`prototype`") if "prototype" in items else None
+    converter = (
+        read_entry_point(document, items["converter"][1], "converter") if "converter" in items else None
+    )
+    return GeMapping(ir, prototype, converter, document.mark(node))

@@ -1,0 +1,99 @@
+"""Which torch versions a `op_api: [v2.1, newest]`-like value means.
+
+The rule is `get_version` of op-plugin's torchnpugen (op_codegen_utils.py); what it silently reads as something
+else than it looks like is reported.
+"""
+
+from __future__ import annotations
+
+import yaml
+
+from opkit.read.document import Document, kind, plain
+from opkit.read.types import version_key
+
+CODE = "OPK006"
+
+# What op_plugin_functions.yaml itself lists; assumed for files without an `all_version` list.
+BUILT_IN_VERSIONS = tuple(f"v2.{minor}" for minor in range(1, 16))
+
+
+def resolve(document: Document, key: str, node: yaml.Node, versions: tuple[str, ...]) -> tuple[str, ...]:
+    """Resolve one version value; reports what is wrong with it and gives what can still be told."""
+    if isinstance(node, yaml.SequenceNode):
+        return _range(document, key, node, versions)
+    type_ = kind(node)
+    if type_ == "null":
+        return ()
+    if type_ == "bool":
+        # torch_npu's own npu_native_functions.yaml writes booleans.
+        return versions if plain(node) else ()
+    if type_ == "float":
+        document.report(
+            CODE, f"`{key}: {node.value}` is a number to YAML", document.mark(node), f"write v{node.value}"
+        )
+        return ()
+    if not isinstance(node, yaml.ScalarNode):
+        document.report(CODE, f"`{key}` is a version or a range [first, last]", document.mark(node))
+        return ()
+    return _text(document, key, node, versions)
+
+
+def _range(
+    document: Document, key: str, node: yaml.SequenceNode, versions: tuple[str, ...]
+) -> tuple[str, ...]:
+    mark = document.mark(node)
+    bounds = [str(plain(item)) for item in node.value]
+    if len(bounds) != 2:
+        help = "write [first, last], or [first, newest] for an open end"
+        if len(bounds) > 2:
+            help += "; to name single versions write a text: v2.1, v2.2"
+        document.report(CODE, f"a version range has two bounds, `{key}` has {len(bounds)}", mark, help)
+        return ()
+    first, last = bounds[0], versions[-1] if bounds[1] == "newest" and versions else bounds[1]
+    for bound, item in zip((first, last), node.value):
+        if bound not in versions:
+            _report_unknown(document, bound, item, versions)
+            return ()
+    if versions.index(first) > versions.index(last):
+        message = f"the range [{first}, {bounds[1]}] is reversed, so it is empty"
+        document.warn(CODE, message, mark, f"write [{last}, {first}]")
+        return ()
+    return versions[versions.index(first) : versions.index(last) + 1]
+
+
+def _text(document: Document, key: str, node: yaml.ScalarNode, versions: tuple[str, ...]) -> tuple[str, ...]:
+    text = node.value
+    if text == "all_version":
+        return versions
+    # op-plugin splits on ", " if that occurs and on "," otherwise, and strips nothing.
+    parts = text.split(", ") if ", " in text else text.split(",")
+    found = []
+    for part in parts:
+        if part in versions:
+            found.append(part)
+        elif part == "newest":
+            help = "for an open range write a list: [v2.1, newest]"
+            document.warn(CODE, "`newest` means something in a list only", document.mark(node), help)
+        elif "," in part or part != part.strip():
+            help = "separate with one comma and one space everywhere"
+            document.warn(
+                CODE,
+                f"`{part}` is read as one version because separators are mixed",
+                document.mark(node),
+                help,
+            )
+        else:
+            _report_unknown(document, part, node, versions)
+    return tuple(v for v in versions if v in found)
+
+
+def _report_unknown(document: Document, version: str, node: yaml.Node, versions: tuple[str, ...]) -> None:
+    mark = document.mark(node)
+    known = f"{versions[0]} to {versions[-1]}" if versions else "none"
+    if f"v{version}" in versions:
+        help = f"write v{version}"
+    elif version_key(version) > (0,) and versions and version_key(version) > version_key(versions[-1]):
+        help = "add it to the list `all_version` at the top of the file"
+    else:
+        help = f"known versions: {known}, `newest` as the end of a range, `all_version`"
+    document.report(CODE, f"unknown version `{version}`", mark, help)
