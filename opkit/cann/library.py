@@ -64,24 +64,25 @@ class GeOutput:
 
 
 class GeCall:
-    """One run of a GE graph: the outputs that the caller allocated, or the way to allocate them."""
+    """One run of a GE graph: the outputs that the caller allocated, and the way to allocate the others.
+
+    `outputs[i]` is None, or `i` is beyond its end, where the interpreter has to allocate.
+    """
 
     def __init__(self, library: ctypes.CDLL, handle: int, outputs: tuple[GeTensor, ...]) -> None:
         self._library, self._handle = library, handle
-        self.outputs = outputs
+        self.outputs = tuple(output if output.data else None for output in outputs)
 
-    def allocate(self, dtype: int, dims: Sequence[int], nbytes: int) -> int:
-        """Allocate the next output on the device and give its address.
+    def allocate(self, index: int, dtype: int, dims: Sequence[int], nbytes: int) -> int:
+        """Allocate output `index` on the device and give its address.
 
         Raises:
-            StandInError: the caller has given the outputs, or there is no memory.
+            StandInError: the caller has allocated this output, or there is no memory.
         """
-        if self.outputs:
-            raise StandInError("the outputs of this graph were allocated by its caller")
         array = (ctypes.c_int64 * len(dims))(*dims)
-        data = self._library.opkit_ge_allocate_output(self._handle, dtype, array, len(dims), nbytes)
+        data = self._library.opkit_ge_allocate_output(self._handle, index, dtype, array, len(dims), nbytes)
         if not data:
-            raise StandInError(f"no device memory for a graph output of {nbytes} bytes")
+            raise StandInError(f"cannot allocate {nbytes} bytes for graph output {index}, or its caller has done so")
         return int(data)
 
 
@@ -109,7 +110,8 @@ class StandIn:
             ),
             "opkit_ge_allocate_output": (
                 ctypes.c_void_p,
-                [ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64), ctypes.c_int32, ctypes.c_size_t],
+                [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64), ctypes.c_int32,
+                 ctypes.c_size_t],
             ),
             "opkit_set_error": (None, [ctypes.c_char_p]),
             "opkit_soc_name": (ctypes.c_char_p, []),

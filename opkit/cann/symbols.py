@@ -70,9 +70,10 @@ def read_elf(path: Path, strings: bool = False) -> ElfFile:
             elif not is_weak:
                 undefined.add(name)
         looked_up: set[str] = set()
-        rodata = elf.get_section_by_name(".rodata") if strings else None
-        if rodata is not None:
-            looked_up = {match.decode() for match in _LOOKED_UP.findall(rodata.data())}
+        if strings:
+            # Some linkers leave string constants in sections of their own beside .rodata.
+            data = [section.data() for section in elf.iter_sections() if section.name.startswith(".rodata")]
+            looked_up = {name.decode() for name in _LOOKED_UP.findall(b"\0" + b"\0".join(data) + b"\0")}
     return ElfFile(needed, frozenset(undefined), frozenset(defined), frozenset(looked_up))
 
 

@@ -112,7 +112,7 @@ struct GraphImpl {
 };
 class GE_API GNode {
  public:
-  GNode();
+  explicit GNode(const std::string& type);
   Status GetType(AscendString& out) const;
 
  private:
@@ -123,6 +123,7 @@ class GE_API Graph {
   Graph() = default;
   explicit Graph(const char* name);
   Status LoadFromSerializedModelArray(const void* data, size_t size);
+  std::vector<GNode> GetAllNodes() const;
   Status SaveToFile(const char* path) const;
   Status CopyFrom(const Graph& other);
   const std::shared_ptr<GraphImpl>& impl() const { return impl_; }

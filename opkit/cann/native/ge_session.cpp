@@ -1,6 +1,4 @@
 // GE: graphs are kept as they were serialized; Python describes and interprets them through the callbacks.
-#include <fstream>
-
 #include "ge.h"
 #include "state.h"
 
@@ -62,13 +60,16 @@ ge::Status run_graph(const char* function, uint64_t session, uint32_t id, const 
   if (!on_run) return fail(function, "the stand-in runs a GE graph only when an interpreter is set (opkit_set_ge_callbacks)");
   std::vector<std::vector<int64_t>> in_dims, out_dims;
   auto in = describe(inputs, &in_dims), out = describe(outputs, &out_dims);
-  Call call;
+  Call call{outputs};
   set_error("");
   note("ge_run", graph->name, graph->key);
   if (on_run(graph->key, in.data(), in.size(), out.data(), out.size(), &call)) {
     return fail(function, "the interpreter of GE graphs failed on graph " + graph->name);
   }
-  if (out.empty()) outputs = std::move(call.outputs);
+  for (auto& output : call.outputs) {
+    if (!output.GetData() && output.GetSize()) return fail(function, "the interpreter left an output unallocated");
+  }
+  outputs = std::move(call.outputs);
   return ge::kOk;
 }
 
@@ -87,7 +88,10 @@ ACL_API void opkit_ge_describe_output(void* summary, int32_t dtype, const int64_
   impl->shapes.emplace_back(dims, dims + rank);
 }
 
-ACL_API void* opkit_ge_allocate_output(void* handle, int32_t dtype, const int64_t* dims, int32_t rank, size_t bytes) {
+ACL_API void* opkit_ge_allocate_output(void* handle, size_t index, int32_t dtype, const int64_t* dims, int32_t rank,
+                                       size_t bytes) {
+  auto& outputs = static_cast<Call*>(handle)->outputs;
+  if (index < outputs.size() && outputs[index].GetData()) return nullptr;
   void* data = allocate_device(bytes);
   if (!data) return nullptr;
   ge::Tensor tensor;
@@ -95,7 +99,8 @@ ACL_API void* opkit_ge_allocate_output(void* handle, int32_t dtype, const int64_
                                       static_cast<ge::DataType>(dtype)));
   tensor.SetPlacement(ge::Placement(1));
   tensor.SetData(static_cast<uint8_t*>(data), bytes, [](uint8_t* at) { free_device(at); });
-  static_cast<Call*>(handle)->outputs.push_back(tensor);
+  if (index >= outputs.size()) outputs.resize(index + 1);
+  outputs[index] = tensor;
   return data;
 }
 
@@ -122,24 +127,6 @@ namespace ge {
 GE_API Status GEInitialize(const Options&) { return kOk; }
 GE_API Status GEFinalize() { return kOk; }
 GE_API AscendString GEGetWarningMsgV2() { return AscendString(""); }
-
-Graph::Graph(const char* name) : impl_(std::make_shared<GraphImpl>()) { impl_->name = name ? name : ""; }
-Status Graph::LoadFromSerializedModelArray(const void* data, size_t size) {
-  if (!data || !size) return fail("ge::Graph::LoadFromSerializedModelArray", "the graph is empty");
-  if (!impl_) impl_ = std::make_shared<GraphImpl>();
-  impl_->bytes.assign(static_cast<const char*>(data), size);
-  return kOk;
-}
-Status Graph::SaveToFile(const char* path) const {
-  std::ofstream file(path, std::ios::binary);
-  if (impl_) file.write(impl_->bytes.data(), static_cast<std::streamsize>(impl_->bytes.size()));
-  file.close();
-  return file && impl_ ? kOk : fail("ge::Graph::SaveToFile", std::string("cannot write ") + path);
-}
-Status Graph::CopyFrom(const Graph& other) {
-  impl_ = other.impl_ ? std::make_shared<GraphImpl>(*other.impl_) : nullptr;
-  return kOk;
-}
 
 Session::Session(const Options&) {
   Guard guard(lock());

@@ -63,16 +63,16 @@ typedef struct opkit_tensor {
 //   0 for a graph whose output shapes are all known, 1 for one with dynamic shapes, anything else to refuse the graph
 //   (after opkit_set_error).
 typedef int (*opkit_ge_info_fn)(uint64_t graph, const void* bytes, size_t n, void* summary);
-// Called when a graph runs, on a stream that is not being captured. If `given_outputs` is not 0, the caller allocated the
-// outputs and the callback writes them; otherwise it allocates each with opkit_ge_allocate_output. Returns 0, or another
-// number to fail the run (after opkit_set_error). The callback may not keep any pointer.
+// Called when a graph runs, on a stream that is not being captured. The callback writes each of `outputs` whose data the
+// caller has allocated, and allocates every other one (data null, or beyond `n_outputs`) with opkit_ge_allocate_output.
+// Returns 0, or another number to fail the run (after opkit_set_error). The callback may not keep any pointer.
 typedef int (*opkit_ge_run_fn)(uint64_t graph, const opkit_tensor* inputs, size_t n_inputs, const opkit_tensor* outputs,
-                               size_t given_outputs, void* call);
+                               size_t n_outputs, void* call);
 typedef void (*opkit_ge_remove_fn)(uint64_t graph);
 void opkit_set_ge_callbacks(opkit_ge_info_fn info, opkit_ge_run_fn run, opkit_ge_remove_fn remove);
 void opkit_ge_describe_output(void* summary, int32_t dtype, const int64_t* dims, int32_t ndim);
-// Returns poisoned device memory of the right size for output `index` (outputs are allocated in order), or null.
-void* opkit_ge_allocate_output(void* call, int32_t dtype, const int64_t* dims, int32_t ndim, size_t bytes);
+// Returns poisoned device memory for output `index`, or null if there is none or the caller has allocated that output.
+void* opkit_ge_allocate_output(void* call, size_t index, int32_t dtype, const int64_t* dims, int32_t ndim, size_t bytes);
 
 // Text that aclGetRecentErrMsg and ge::GEGetErrorMsg of this thread answer with next.
 void opkit_set_error(const char* text);
