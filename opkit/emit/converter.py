@@ -8,10 +8,12 @@ the engine knows any IR), and its own rule matches attributes by position only.
 from __future__ import annotations
 
 import keyword
+import textwrap
 from collections.abc import Iterable
 
 from opkit.emit.converter_helpers import HELPERS
 from opkit.emit.ge_binding import CONSTANT_DTYPES, Binding, bind, check, check_file
+from opkit.emit.header import LINE_LENGTH, quoted
 from opkit.emit.ir_json import attribute_type, tensor_kind
 from opkit.model.operator import EntryPoint, OpFile, OpSpec
 from opkit.model.prototype import IrAttribute, IrTensor
@@ -80,13 +82,13 @@ def emit(op_file: OpFile, namespace: str, header: str) -> str:
         "import torchair\n"
         "from torchair import ge\n" + (chr(10) if own else "") + "".join(sorted(own))
     )
-    return (
-        f"{header.rstrip()}\n"
-        '"""GE converters: importing this module registers them; the operators must be defined before."""\n\n'
-        f"from __future__ import annotations\n\n{imports}"
-        + "".join(f"\n{text}" for text, _ in used)
-        + f"\n\n{body}"
+    summary = (
+        '"""GE converters: importing this module registers them; the operators must be defined before."""\n'
     )
+    # A header that is a docstring already says what the module is.
+    opening = f"{header.rstrip()}\n" + ("" if header.startswith('"""') else summary)
+    helpers = "".join(f"\n{text}" for text, _ in used)
+    return f"{opening}\nfrom __future__ import annotations\n\n{imports}{helpers}\n\n{body}"
 
 
 def _converter_module(spec: OpSpec) -> str | None:
@@ -110,19 +112,23 @@ def _converter(spec: OpSpec, namespace: str) -> str:
     renamed = {a: p for a, p in names.items() if a != p}
     decorators = f"@{register}\n"
     if renamed:
-        pairs = ", ".join(f"{a!r}: {p!r}" for a, p in renamed.items())
+        pairs = ", ".join(f'"{a}": "{p}"' for a, p in renamed.items())
         decorators += f"@_rename(**{{{pairs}}})\n"
     function = f"convert_{name.base}{'_' + name.overload if name.overload else ''}"
-    docstring = f'    """{_doc(qualified.qualified + spec.schema.signature())}"""\n'
+    docstring = _docstring(qualified.qualified + spec.schema.signature())
     return (
         decorators + _signature(function, spec.schema, names) + docstring + _body(binding, names, qualified)
     )
 
 
-def _doc(text: str) -> str:
-    """Make text fit for a docstring: default strings may hold backslashes and quotes."""
+def _docstring(text: str) -> str:
+    """Print a docstring; schemas can be long, and their default strings may hold backslashes and quotes."""
     text = text.replace("\\", "\\\\").replace('"""', r"\"\"\"")
-    return text + " " if text.endswith('"') else text
+    line = f'    """{text}"""\n'
+    if len(line) <= LINE_LENGTH and not text.endswith('"'):
+        return line
+    wrapped = textwrap.wrap(text, LINE_LENGTH - 8, break_long_words=False, break_on_hyphens=False)
+    return '    """' + "\n        ".join(wrapped) + '\n    """\n'
 
 
 def _hand_written(entry: EntryPoint) -> str:
@@ -157,7 +163,7 @@ def _signature(function: str, schema: OperatorSchema, names: dict[str, str]) -> 
     # An operator that writes its arguments is converted without meta_outputs, every other one with it.
     parameters.append("meta_outputs=None")
     line = f"def {function}({', '.join(parameters)}):\n"
-    if len(line) <= 100:
+    if len(line) <= LINE_LENGTH:
         return line
     return f"def {function}(\n" + "".join(f"    {p},\n" for p in parameters) + "):\n"
 
@@ -192,9 +198,7 @@ def _python_default(argument: Argument) -> str:
 def _python_value(value: DefaultValue) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(_python_value, value))}{',' if len(value) == 1 else ''})"
-    if isinstance(value, str) and value.isprintable() and not set(value) & set("\\\"'"):
-        return f'"{value}"'
-    return repr(value)
+    return quoted(value) if isinstance(value, str) else repr(value)
 
 
 def _body(binding: Binding, names: dict[str, str], qualified: OperatorName) -> str:
@@ -226,7 +230,7 @@ def _body(binding: Binding, names: dict[str, str], qualified: OperatorName) -> s
 def _display(prefix: str, items: list[str], brackets: str, end: str = "") -> list[str]:
     """Print a dict or list display on one line if it fits, else an item a line."""
     line = f"{prefix}{brackets[0]}{', '.join(items)}{brackets[1]}{end}"
-    if len(line) <= 96 or not items:
+    if len(line) <= LINE_LENGTH - 4 or not items:
         return [line]
     indent = " " * (len(prefix) - len(prefix.lstrip()))
     return [f"{prefix}{brackets[0]}", *(f"{indent}    {i}," for i in items), f"{indent}{brackets[1]}{end}"]

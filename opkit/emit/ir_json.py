@@ -41,6 +41,7 @@ _JSON_TYPES = {
     "VT_BOOL": "bool",
     "VT_STRING": "string",
     "VT_DATA_TYPE": "type",
+    "VT_TENSOR": "tensor",
     "VT_LIST_INT": "list_int",
     "VT_LIST_FLOAT": "list_float",
     "VT_LIST_BOOL": "list_bool",

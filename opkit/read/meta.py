@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import yaml
 
 from opkit.model.expression import Expression
 from opkit.model.operator import EntryPoint, GeMapping, MetaRule, OutputRule, Requirement
+from opkit.model.prototype import IrPrototype
 from opkit.model.schema import OperatorSchema
 from opkit.read.document import Document, describe, is_null
 from opkit.read.expression import parse_expression_source
+from opkit.read.prototype import read_prototype
 from opkit.read.scope import Scope, check_helpers, check_names
 from opkit.shape.errors import nearest
 
@@ -193,4 +196,9 @@ def read_ge(document: Document, node: yaml.Node) -> GeMapping | None:
     converter = (
         read_entry_point(document, items["converter"][1], "converter") if "converter" in items else None
     )
-    return GeMapping(ir, prototype, converter, document.mark(node))
+    prototypes: tuple[IrPrototype, ...] = ()
+    if prototype is not None:
+        place = document.mark(items["prototype"][1])
+        prototypes, diagnostics = read_prototype(Path(document.path).parent / prototype, place)
+        document.diagnostics += diagnostics
+    return GeMapping(ir, prototype, converter, document.mark(node), prototypes)
