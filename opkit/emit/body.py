@@ -1,0 +1,157 @@
+"""The body of a Meta kernel: bindings, requirements, and the results it makes."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from opkit.emit.header import LINE_LENGTH, call, quoted
+from opkit.emit.signature import Signature
+from opkit.model.operator import Requirement
+from opkit.model.schema import BaseType, OperatorSchema, base_of
+from opkit.shape.errors import UNKNOWN_NAME, RuleError, nearest
+from opkit.shape.printing import printed
+from opkit.shape.rule import Aliased, Fresh, Rule
+from opkit.shape.scope import Environment, Scope
+from opkit.shape.value import OR
+
+INDENT = 4
+
+
+@dataclass(frozen=True)
+class Allocator:
+    """How new tensors get their device."""
+
+    # Lines that find the device, if it takes any.
+    setup: tuple[str, ...]
+    # `x` in `x.new_empty(...)`; empty to use torch.empty(..., device=device).
+    like: str
+    device: str = ""
+    # The dtype `like.new_empty` has by itself.
+    dtype: str = ""
+
+    def tensor(self, size: str, dtype: str) -> str:
+        """Print the call that makes a tensor."""
+        if not self.like:
+            return call("torch.empty", (size, f"dtype={dtype}", f"device={self.device}"), 0)
+        arguments = (size,) if dtype == self.dtype else (size, f"dtype={dtype}")
+        return call(f"{self.like}.new_empty", arguments, 0)
+
+
+def allocator(schema: OperatorSchema, signature: Signature) -> Allocator:
+    """Take the device from the first tensor there is.
+
+    Order: a `Tensor`, the first of a `Tensor[]`, the first optional tensor given, a `Device` argument, and
+    last the NPU: an operator without any of these makes its results there.
+    """
+    named = [(a, signature.spelling[a.name]) for a in schema.arguments]
+    for argument, name in named:
+        if argument.is_tensor:
+            return Allocator((), name, dtype=f"{name}.dtype")
+    for argument, name in named:
+        if str(argument.type).startswith("Tensor["):
+            return Allocator((), f"{name}[0]", dtype=f"{name}[0].dtype")
+    fallback = "DEVICE"
+    for argument, name in named:
+        if base_of(argument.type) == BaseType("Device"):
+            fallback = f"{name} or DEVICE" if argument.is_optional else name
+    optional = [name if str(a.type) == "Tensor?" else f"*({name} or ())"
+                for a, name in named if base_of(a.type).name == "Tensor"]  # fmt: skip
+    if not optional:
+        return Allocator((), "", fallback)
+    local = _unused("device", signature)
+    given = f"({', '.join(optional)}{',' if len(optional) == 1 else ''})"
+    line = f"{local} = next((t.device for t in {given} if t is not None), {fallback})"
+    return Allocator((line,), "", local)
+
+
+def needs_fake(schema: OperatorSchema) -> bool:
+    """Tell whether a call may carry no tensor at all, so that no dispatch key leads to a Meta kernel."""
+    return not any(a.is_tensor for a in schema.arguments)
+
+
+def kernel_body(
+    rule: Rule, signature: Signature, environment: Environment | None, taken: Collection[str]
+) -> str:
+    """Print the body of the Meta kernel; raises RuleError where the rule cannot be printed."""
+    schema = rule.spec.schema
+    scope = Scope.of_arguments(schema.arguments, signature.spelling, environment)
+    lines = list(signature.prologue)
+    names = set(signature.spelling.values())
+    for name, expression in rule.bindings:
+        value = printed(expression, scope)
+        python = name if name not in taken or name in names else f"{name}_"
+        lines.append(f"{python} = {value.text}")
+        scope = scope.bind(name, value.kind, python)
+    lines += [_requirement(r, scope) for r in rule.require]
+    lines += _results(rule, signature, scope)
+    return "\n".join(_indented(line) for line in lines)
+
+
+def _indented(line: str) -> str:
+    return "\n".join(" " * INDENT + part for part in line.split("\n"))
+
+
+def _requirement(requirement: Requirement, scope: Scope) -> str:
+    condition = printed(requirement.condition, scope)
+    test = condition.text if condition.base == "bool" else f"{condition.at(OR + 1)} != 0"
+    return call("torch._check", (test, f"lambda: {_message(requirement, scope)}"), 0)
+
+
+def _message(requirement: Requirement, scope: Scope) -> str:
+    """Print the message as an f-string; its braces may hold names and attributes of them."""
+    try:
+        parts = list(string.Formatter().parse(requirement.message))
+    except ValueError as error:
+        raise RuleError(UNKNOWN_NAME, f"the message of `require` has a bad brace: {error}", requirement.mark,
+                        "write {{ for a brace") from None  # fmt: skip
+    if all(field is None for _, field, _, _ in parts):
+        return quoted("".join(literal for literal, _, _, _ in parts))
+    text = ""
+    for literal, field, spec, conversion in parts:
+        text += literal.replace("{", "{{").replace("}", "}}")
+        if field is not None:
+            suffix = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+            text += f"{{{_field(field, requirement, scope)}{suffix}}}"
+    return f"f{quoted(text)}"
+
+
+def _field(field: str, requirement: Requirement, scope: Scope) -> str:
+    first, dot, rest = field.partition(".")
+    variable = scope.variables.get(first)
+    if variable is None or not all(part.isidentifier() for part in rest.split(".") if dot):
+        raise RuleError(UNKNOWN_NAME, f"the message of `require` mentions `{field}`, which the rule lacks",
+                        requirement.mark, nearest(first, scope.variables))  # fmt: skip
+    return f"{variable.python}{dot}{rest}"
+
+
+def _results(rule: Rule, signature: Signature, scope: Scope) -> list[str]:
+    if not rule.outputs:
+        return ["return None"]
+    make = allocator(rule.spec.schema, signature)
+    results = []
+    for output in rule.outputs:
+        if isinstance(output, Fresh):
+            size, dtype = printed(output.size, scope, "shape"), printed(output.dtype, scope, "dtype")
+            results.append(make.tensor(size.text, dtype.text))
+        elif isinstance(output, Aliased):
+            results.append(signature.spelling[output.argument])
+    setup = list(make.setup) if any(isinstance(o, Fresh) for o in rule.outputs) else []
+    line = f"return {', '.join(results)}"
+    if len(line) + INDENT <= LINE_LENGTH and "\n" not in line:
+        return [*setup, line]
+    if len(results) == 1:
+        return [*setup, _long_call(results[0])]
+    items = "".join(f"    {item},\n" for item in results)
+    return [*setup, f"return (\n{items})"]
+
+
+def _long_call(text: str) -> str:
+    return f"return {text}" if "\n" in text else f"return (\n    {text}\n)"
+
+
+def _unused(name: str, signature: Signature) -> str:
+    while name in signature.spelling.values():
+        name += "_"
+    return name

@@ -1,0 +1,256 @@
+"""What both styles of Meta module share: names, the functions a rule calls, entry points, side effects."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from opkit.emit.body import kernel_body
+from opkit.emit.header import call, quoted
+from opkit.emit.signature import Signature, signature
+from opkit.errors import OpkitError
+from opkit.model.diagnostic import Diagnostic
+from opkit.model.operator import EntryPoint, OpFile, OpSpec
+from opkit.model.schema import OperatorName
+from opkit.shape.errors import RuleError
+from opkit.shape.rule import Rule, resolve
+from opkit.shape.scope import Environment
+from opkit.shape.source import called, library_functions, library_names
+
+# Names a generated module uses itself; no argument or operator function may hide them.
+RESERVED = frozenset(
+    [
+        "torch",
+        "Tensor",
+        "LIBRARIES",
+        "DEVICE",
+        "library",
+        "define",
+        "meta_kernel",
+        "custom_op",
+        "kernel",
+        "load",
+        "functools",
+        "importlib",
+        "kernels",
+        "re",
+        "Path",
+        "Any",
+        "Callable",
+        "Sequence",
+        "Shape",
+        "list",
+        "tuple",
+        "dict",
+        "set",
+        "range",
+        "len",
+        "min",
+        "max",
+        "abs",
+        "sum",
+        "next",
+        "zip",
+        "getattr",
+        "isinstance",
+        "globals",
+        "str",
+        "int",
+        "bool",
+        "float",
+        "complex",
+        "object",
+        "enumerate",
+        "print",
+    ]
+)
+
+
+def reserved() -> frozenset[str]:
+    """Every name that a generated module may use itself, its copies of library functions included."""
+    return RESERVED | library_names()
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to generate, for a whole file."""
+
+    # Namespace of operators whose `func` names none.
+    namespace: str = "npu"
+    environment: Environment = field(default_factory=Environment)
+    # Path from the generated module's directory to the YAML file's, in POSIX form.
+    yaml_directory: str = "."
+
+
+@dataclass(frozen=True)
+class MetaKernel:
+    """One operator, ready to be printed in either style."""
+
+    spec: OpSpec
+    rule: Rule
+    # With its namespace.
+    name: OperatorName
+    # The function's name in the generated module, unique there.
+    function: str
+    signature: Signature
+    body: str
+
+    @property
+    def schema(self) -> str:
+        """`ns::name.overload(...) -> ...`."""
+        return f"{self.name.qualified}{self.spec.schema.signature()}"
+
+    def define(self, suffix: str = "") -> str:
+        """Print the function with the rule as its body."""
+        return f"{definition(self.function + suffix, self.signature)}\n{self.body}"
+
+
+def definition(name: str, of: Signature) -> str:
+    """Print a `def` line."""
+    return call(name, of.parameters, 0, "def ", f" -> {of.returns}:")
+
+
+def prepare(op_file: OpFile, options: Options) -> tuple[tuple[MetaKernel, ...], tuple[Diagnostic, ...]]:
+    """Resolve and print every operator of a file; what cannot be is in the diagnostics."""
+    kernels: list[MetaKernel] = []
+    problems: list[Diagnostic] = []
+    functions: set[str] = set()
+    taken = reserved()
+    for spec in unique_operators(op_file):
+        rule = resolve(spec, op_file, options.environment)
+        problems += rule.diagnostics
+        if not rule.usable:
+            continue
+        of = signature(spec.schema, taken)
+        try:
+            body = "" if rule.python else kernel_body(rule, of, options.environment, taken)
+        except RuleError as error:
+            problems.append(replace(error.diagnostic, operator=spec.name))
+            continue
+        function = function_name(spec.schema.name, functions)
+        functions.add(function)
+        kernels.append(
+            MetaKernel(spec, rule, qualify(spec.schema.name, options.namespace), function, of, body)
+        )
+    return tuple(kernels), tuple(problems)
+
+
+def prepared(op_file: OpFile, options: Options) -> tuple[MetaKernel, ...]:
+    """Like `prepare`, for callers that print: raises OpkitError when an operator has no usable rule."""
+    kernels, problems = prepare(op_file, options)
+    refuse(problems)
+    return kernels
+
+
+def refuse(problems: Sequence[Diagnostic]) -> None:
+    """Raise OpkitError that lists the problems, if there are any."""
+    if problems:
+        lines = [f"{d.code} {d.message}" + (f" ({d.mark})" if d.mark else "") for d in problems]
+        raise OpkitError("\n".join(lines), problems[0].help)
+
+
+def unique_operators(op_file: OpFile) -> tuple[OpSpec, ...]:
+    """The operators of a file, without the second entry of one that stands in two sections."""
+    first = {spec.schema.name: spec for spec in reversed(op_file.operators)}
+    return tuple(spec for spec in op_file.operators if first[spec.schema.name] is spec)
+
+
+def qualify(name: OperatorName, namespace: str) -> OperatorName:
+    """Give an operator the default namespace unless it has its own."""
+    return name if name.namespace else replace(name, namespace=namespace)
+
+
+def function_name(name: OperatorName, used: set[str]) -> str:
+    """A function name for an operator, unique in its module."""
+    base = f"{name.base}_{name.overload}" if name.overload else name.base
+    candidate, number = base, 1
+    while (
+        candidate in used
+        or candidate in reserved()
+        or keyword.iskeyword(candidate)
+        or hasattr(builtins, candidate)
+    ):
+        number += 1
+        candidate = f"{base}_{number}"
+    return candidate
+
+
+def helper_functions(kernels: Sequence[MetaKernel]) -> str:
+    """The text of the library functions that the kernels call."""
+    texts = library_functions(name for k in kernels for name in called(k.body))
+    return "".join(f"\n\n{text}\n" for text in texts)
+
+
+def is_file(entry: EntryPoint) -> bool:
+    """Tell `path/file.py:function` from `pkg.module:function`."""
+    return entry.module.endswith(".py")
+
+
+def entry_text(entry: EntryPoint, alias: str, options: Options) -> tuple[str, str]:
+    """How a module reaches an entry point: an import line (or none), and the expression."""
+    if is_file(entry):
+        directory = "" if options.yaml_directory in ("", ".") else f"{options.yaml_directory}/"
+        return "", f"load({quoted(directory + entry.module)}, {quoted(entry.function)})"
+    return f"from {entry.module} import {entry.function} as {alias}", alias
+
+
+def side_effect(kernel: MetaKernel) -> str:
+    """Keep an operator in graphs although nothing reads its result."""
+    if not kernel.spec.side_effect:
+        return ""
+    return f"\ntorch.fx.node.has_side_effect(torch.ops.{kernel.name.python})\n"
+
+
+def tags(spec: OpSpec) -> str:
+    """The operator's `tags:` as torch spells them, as a tuple; empty without tags."""
+    written = dict(spec.extra).get("tags") or ()
+    names = written.replace(",", " ").split() if isinstance(written, str) else list(written)  # type: ignore[call-overload]
+    return f"({', '.join(f'torch.Tag.{name}' for name in names)},)" if names else ""
+
+
+LOAD = '''
+
+@functools.lru_cache(maxsize=None)
+def load(path: str, function: str) -> Callable[..., Any]:
+    """Take a function from a file that lies beside this one."""
+    file = Path(__file__).parent / path
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, function)
+'''
+DEVICE = """
+# "npu" once torch_npu has been imported, else torch's own name for the same device type.
+DEVICE = torch._C._get_privateuse1_backend_name()
+"""
+
+
+def imports(body: str, lines: Sequence[str]) -> str:
+    """The import block a module needs, judged by the names its text uses."""
+    standard = []
+    if "functools." in body:
+        standard.append("import functools")
+    if "importlib." in body:
+        standard += (
+            ["import importlib", "import importlib.util"]
+            if "importlib.util" in body
+            else ["import importlib"]
+        )
+    if "re.sub(" in body:
+        standard.append("import re")
+    abc = [name for name in ("Callable", "Sequence") if f"{name}[" in body]
+    if abc or "Shape" in body:
+        names = sorted({*abc, *(("Sequence",) if "Shape" in body else ())})
+        standard.append(f"from collections.abc import {', '.join(names)}")
+    if "Path(" in body:
+        standard.append("from pathlib import Path")
+    if re.search(r"\bAny\b", body):
+        standard.append("from typing import Any")
+    torch_lines = ["import torch", "from torch import Tensor"] if "Tensor" in body else ["import torch"]
+    groups = [["from __future__ import annotations"], standard, torch_lines, sorted(set(lines))]
+    return "\n\n".join("\n".join(group) for group in groups if group) + "\n"

@@ -1,0 +1,333 @@
+"""Shape and dtype functions that generated Meta kernels call.
+
+Their source text is copied into a generated module when a rule names them, so that generated code does not
+depend on opkit. Each function is therefore self-contained: it uses `torch` and other functions of this
+module, nothing else. Sizes may be SymInts: only integer arithmetic, and no comparison that a result does not
+depend on.
+
+The rules named in comments are op-plugin's `KernelNpuOutputSize.cpp` and `KernelNpuOutputDtype.cpp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+# ruff: noqa: D103 - the text is meant for generated modules, where a docstring per function is noise.
+
+Shape = Sequence[Any]
+
+
+def ceildiv(value: Any, divisor: Any) -> Any:
+    return (value + divisor - 1) // divisor
+
+
+def align(value: Any, multiple: Any) -> Any:
+    return ceildiv(value, multiple) * multiple
+
+
+def prod(values: Shape) -> Any:
+    result = 1
+    for value in values:
+        result = result * value
+    return result
+
+
+def wrap_dim(dim: int, rank: int) -> int:
+    """Count a negative dim from the end; refuse one out of range."""
+    if not -max(rank, 1) <= dim < max(rank, 1):
+        raise IndexError(f"dim {dim} is out of range for a tensor of {rank} dims")
+    return dim % max(rank, 1)
+
+
+def set_dim(shape: Shape, dim: int, size: Any) -> list[Any]:
+    """`shape` with one dim replaced."""
+    result = list(shape)
+    result[wrap_dim(dim, len(shape))] = size
+    return result
+
+
+def insert_dim(shape: Shape, dim: int, size: Any) -> list[Any]:
+    """`shape` with a new dim at `dim` of the result."""
+    result = list(shape)
+    result.insert(wrap_dim(dim, len(shape) + 1), size)
+    return result
+
+
+def reduce_dims(shape: Shape, dims: Sequence[int] | int | None, keepdim: bool = False) -> list[Any]:
+    """`shape` without the reduced dims, or with 1 in their place; no dims means all."""
+    listed = [dims] if isinstance(dims, int) else list(dims or ())
+    reduced = {wrap_dim(dim, len(shape)) for dim in listed} or set(range(len(shape)))
+    if keepdim:
+        return [1 if i in reduced else size for i, size in enumerate(shape)]
+    return [size for i, size in enumerate(shape) if i not in reduced]
+
+
+def drop_dims(shape: Shape, dims: Sequence[int] | int, keepdim: bool = False) -> list[Any]:
+    """`shape` without these dims, or with 1 in their place."""
+    dropped = {wrap_dim(dim, len(shape)) for dim in ([dims] if isinstance(dims, int) else dims)}
+    if keepdim:
+        return [1 if i in dropped else size for i, size in enumerate(shape)]
+    return [size for i, size in enumerate(shape) if i not in dropped]
+
+
+def ones(count: int) -> list[int]:
+    return [1] * count
+
+
+def permute_dims(shape: Shape, dims: Sequence[int]) -> list[Any]:
+    return [shape[dim] for dim in dims]
+
+
+def repeat_shape(shape: Shape, repeats: Shape) -> list[Any]:
+    """The shape of `x.repeat(repeats)`."""
+    padded = [1] * (len(repeats) - len(shape)) + list(shape)
+    return [size * times for size, times in zip(padded, repeats)]
+
+
+def concat(*shapes: Shape) -> list[Any]:
+    return [size for shape in shapes for size in shape]
+
+
+def stack_shape(tensors: Sequence[torch.Tensor], dim: int) -> list[Any]:
+    """The shape of `torch.stack(tensors, dim)`."""
+    return insert_dim(tensors[0].shape, dim, len(tensors))
+
+
+def matmul_shape(left: Shape, right: Shape) -> list[Any]:
+    """The shape of `left @ right`, including the 1-D forms."""
+    batch = torch.broadcast_shapes(left[:-2], right[:-2])
+    rows = [left[-2]] if len(left) > 1 else []
+    columns = [right[-1]] if len(right) > 1 else []
+    return [*batch, *rows, *columns]
+
+
+def conv_out(size: Any, kernel: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1) -> Any:
+    """The length of one convolved dim."""
+    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def pad_last_dims(shape: Shape, padding: Shape) -> list[Any]:
+    """Add a (before, after) pair to each dim, the last dim first."""
+    result = list(shape)
+    for i in range(len(padding) // 2):
+        result[-1 - i] = result[-1 - i] + padding[2 * i] + padding[2 * i + 1]
+    return result
+
+
+def rms_norm_shapes(shape: Shape, gamma: Shape) -> list[list[Any]]:
+    """Shapes of y and rstd: rstd has 1 where gamma's dims are."""
+    kept = len(shape) - len(gamma)
+    return [list(shape), list(shape[:kept]) + [1] * len(gamma)]
+
+
+def set_last_dims(shape: Shape, sizes: Shape) -> list[Any]:
+    """`shape` with its last dims replaced."""
+    return [*shape[: len(shape) - len(sizes)], *sizes]
+
+
+def halve_dim(shape: Shape, dim: int = -1) -> list[Any]:
+    return set_dim(shape, dim, shape[dim] // 2)
+
+
+def addr_shape(shape: Shape, column: Shape, row: Shape) -> Any:
+    return torch.broadcast_shapes(shape, (column[0], row[0]))
+
+
+def cdist_shape(left: Shape, right: Shape) -> list[Any]:
+    return [*torch.broadcast_shapes(left[:-2], right[:-2]), left[-2], right[-2]]
+
+
+def broadcast_present(shape: Shape, *others: Shape | None) -> Any:
+    """Broadcast `shape` with those of the others that are there; one must be."""
+    present = [other for other in others if other is not None]
+    if not present:
+        raise ValueError("at least one of min and max must be given")
+    return torch.broadcast_shapes(shape, *present)
+
+
+def im2col_backward_shape(shape: Shape, size: Shape, kernel: Shape) -> list[Any]:
+    channels = shape[-2] // (kernel[0] * kernel[1])
+    return [*shape[:-2], channels, size[0], size[1]]
+
+
+def max_pool2d_shape(shape: Shape, size: Shape) -> list[Any]:
+    return set_last_dims(shape, size) if len(shape) in (3, 4) and len(size) == 2 else list(shape)
+
+
+def max_pool3d_shape(shape: Shape, size: Shape) -> list[Any]:
+    return set_last_dims(shape, size[:3]) if len(shape) in (4, 5) else []
+
+
+def gather_sparse_index_shape(shape: Shape, index: Shape) -> list[Any]:
+    return [*index, *shape[1:]] if len(shape) else []
+
+
+def group_quant_shape(shape: Shape, dtype: torch.dtype | None) -> list[Any]:
+    """Eight 4-bit values share an int32."""
+    return set_dim(shape, -1, shape[-1] // 8) if dtype == torch.quint4x2 else list(shape)
+
+
+def group_quant_dtype(dtype: torch.dtype | None) -> torch.dtype:
+    if dtype in (None, torch.int8, torch.qint8):
+        return torch.int8
+    if dtype == torch.quint4x2:
+        return torch.int32
+    raise ValueError(f"dst_dtype must be int8 or quint4x2, got {dtype}")
+
+
+def nsa_compress_shape(
+    shape: Shape, kind: int | None, lengths: Shape | None, block: Any, stride: Any
+) -> list[Any]:
+    """Blocks over cumulative sequence lengths; lengths are host numbers."""
+    if kind != 0:
+        return []
+    total, previous = 0, 0
+    for end in lengths or ():
+        length = end - previous
+        total = total + ((length - block + stride) // stride if length >= block else 0)
+        previous = end
+    return [total, shape[1], shape[2]]
+
+
+def nsa_infer_shape(query: Shape, value: Shape, kv_heads: Any, layout: str) -> list[Any]:
+    if layout not in ("TND", "BSND"):
+        raise ValueError(f"layout must be TND or BSND, got {layout}")
+    return [*query[: 2 if layout == "TND" else 3], value[2] // kv_heads]
+
+
+def nsa_topk_shape(query: Shape, kv_heads: Any, count: Any, layout: str) -> list[Any]:
+    if layout not in ("TND", "BSND"):
+        raise ValueError(f"layout must be TND or BSND, got {layout}")
+    return [*query[: 1 if layout == "TND" else 2], kv_heads, count]
+
+
+def nsa_select_shape(query: Shape, value: Shape, heads: Any, kv_heads: Any, layout: str) -> list[Any]:
+    if layout == "BSH":
+        return [query[0], query[1], heads * (value[2] // kv_heads)]
+    if layout == "TND":
+        return [query[0], query[1], value[2] // kv_heads]
+    if layout == "BSND":
+        return [query[0], query[1], query[2], value[3]]
+    raise ValueError(f"layout must be BSH, TND or BSND, got {layout}")
+
+
+def moe_permute_shape(tokens: Shape, indices: Shape, count: Any) -> list[Any]:
+    total = prod(indices)
+    count = 0 if count is None else count
+    return [min(count, total) if count > 0 else count + total, tokens[1]]
+
+
+def cross_entropy_loss_shape(shape: Shape, reduction: str) -> list[Any]:
+    return [shape[0]] if reduction == "none" else [1]
+
+
+def cross_entropy_zloss_shape(shape: Shape, reduction: str, return_zloss: bool) -> list[Any]:
+    return cross_entropy_loss_shape(shape, reduction) if return_zloss else [0]
+
+
+def cross_entropy_lse_shape(shape: Shape, scale: float) -> list[Any]:
+    return [shape[0]] if scale != 0.0 else [0]
+
+
+def probs_shape(probs: Shape | None) -> list[Any]:
+    return [] if probs is None else [probs[0], probs[1]]
+
+
+def combine_setup_shapes(shape: Shape, world_size: Any) -> list[list[Any]]:
+    tokens, hidden = shape[0], shape[1]
+    return [
+        [tokens, align(align(hidden, 32) + align(hidden, 8) // 8 * 4, 512)],
+        [(tokens + world_size) * 16],
+    ]
+
+
+def promote(*dtypes: torch.dtype) -> torch.dtype:
+    result = dtypes[0]
+    for dtype in dtypes[1:]:
+        result = torch.promote_types(result, dtype)
+    return result
+
+
+def result_type(*values: Any) -> torch.dtype:
+    """torch's result type of tensors and numbers: a tensor with dims outranks a 0-dim one, that a number."""
+    operands: list[Any] = []
+    for value in values:
+        operands.extend(value if isinstance(value, (list, tuple)) else [value])
+    ranks = [(2 if v.dim() else 1) if isinstance(v, torch.Tensor) else 0 for v in operands]
+    result, at = None, 0
+    for rank in (2, 1, 0):
+        for value in (v for v, r in zip(operands, ranks) if r == rank):
+            if result is None:
+                result, at = getattr(value, "dtype", None) or torch.result_type(value, value), rank
+                continue
+            # An empty stand-in of the same dtype and rank lets torch apply its own table.
+            like = torch.empty((1,) * (at == 2), dtype=result, device="meta")
+            result = torch.result_type(like, value)
+    if result is None:
+        raise ValueError("result_type needs at least one value")
+    return result
+
+
+def is_integral(dtype: torch.dtype, include_bool: bool = False) -> bool:
+    if dtype == torch.bool:
+        return include_bool
+    return not dtype.is_floating_point and not dtype.is_complex
+
+
+def to_real(dtype: torch.dtype) -> torch.dtype:
+    return dtype.to_real() if dtype.is_complex else dtype
+
+
+def angle_dtype(dtype: torch.dtype) -> torch.dtype:
+    if dtype.is_complex:
+        return torch.float32 if dtype == torch.complex64 else torch.float64
+    return torch.float32 if is_integral(dtype, True) else dtype
+
+
+def polar_dtype(abs_: torch.Tensor, angle: torch.Tensor) -> torch.dtype:
+    dtype = torch.result_type(abs_, angle)
+    return dtype.to_complex() if dtype.is_floating_point else dtype
+
+
+def result_type_present(value: Any, *others: Any) -> torch.dtype:
+    return result_type(value, *(other for other in others if other is not None))
+
+
+def dtype_from_int(number: int) -> torch.dtype:
+    """The dtype behind an `int` argument: c10's ScalarType numbers, and torch_npu's from 256 on."""
+    names = {
+        0: "uint8",
+        1: "int8",
+        2: "int16",
+        3: "int32",
+        4: "int64",
+        5: "float16",
+        6: "float32",
+        7: "float64",
+        8: "complex32",
+        9: "complex64",
+        10: "complex128",
+        11: "bool",
+        12: "qint8",
+        13: "quint8",
+        14: "qint32",
+        15: "bfloat16",
+        16: "quint4x2",
+        21: "bits8",
+        23: "float8_e5m2",
+        24: "float8_e4m3fn",
+        # torch has no such types; torch_npu stores them in bytes.
+        285: "uint8",
+        290: "uint8",
+        291: "float8_e5m2",
+        292: "float8_e4m3fn",
+        293: "float8_e8m0fnu",
+        296: "uint8",
+        297: "uint8",
+    }
+    if number not in names:
+        raise ValueError(f"{number} is no dtype number of torch or torch_npu")
+    return getattr(torch, names[number])

@@ -1,0 +1,46 @@
+"""The text of library functions, for modules that must not depend on opkit."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+
+@lru_cache(maxsize=1)
+def _functions() -> dict[str, str]:
+    """Function name -> its text in `library.py`, which is read and not imported: it needs torch."""
+    text = Path(__file__).with_name("library.py").read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    lines = text.splitlines()
+    return {
+        node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def library_functions(names: Iterable[str]) -> tuple[str, ...]:
+    """The text of these functions and of all they call, in the order of the library."""
+    functions = _functions()
+    needed: set[str] = set()
+    pending = [name for name in names if name in functions]
+    while pending:
+        name = pending.pop()
+        if name not in needed:
+            needed.add(name)
+            pending += called(functions[name])
+    return tuple(functions[name] for name in functions if name in needed)
+
+
+def library_names() -> frozenset[str]:
+    """Names of all library functions."""
+    return frozenset(_functions())
+
+
+def called(text: str) -> list[str]:
+    """Names of library functions that a piece of Python calls."""
+    functions = _functions()
+    return [name for name in dict.fromkeys(re.findall(r"(?<![\w.])(\w+)\(", text)) if name in functions]
