@@ -1,0 +1,30 @@
+"""Random numbers on the stand-in: the state of an NPU generator, the numbers of the CPU's.
+
+The numbers differ from those of a device. What holds is what programs rely on: the same seed gives the same numbers,
+saved states can be set again, and each replay of a captured graph draws new ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+_STEP = 4  # a Philox offset moves in steps of four
+
+
+def host_generator(generator: torch.Generator | None, place: torch.device) -> torch.Generator:
+    """A CPU generator for one draw from `generator`, or from the default one of the device; moves that one on."""
+    import torch
+
+    if generator is not None and generator.device.type == "cpu":
+        return generator
+    if generator is None:
+        torch.npu.init()
+        generator = torch.npu.default_generators[place.index or 0]
+    offset = generator.get_offset()
+    generator.set_offset(offset + _STEP)
+    host = torch.Generator(device="cpu")
+    host.manual_seed((generator.initial_seed() * 0x9E3779B97F4A7C15 + offset) % (1 << 63))
+    return host
