@@ -1,4 +1,4 @@
-"""Build the stand-in's libraries once for an installed torch_npu, with the system's C++ compiler, into the user's cache."""
+"""Build the stand-in's libraries, once for an installed torch_npu, with the system's C++ compiler."""
 
 from __future__ import annotations
 
@@ -39,32 +39,38 @@ def find_compiler() -> str | None:
 
 
 def library_directory(wheels: Wheels) -> Path:
-    """Give the directory of the built libraries, building them first if this machine has no build for the wheels.
+    """Give the directory of the built libraries, building them on first use.
 
-    Safe among processes: one builds, the others wait for it, and a build that is killed leaves nothing that could be
-    taken for one.
+    Safe among processes: one builds, the others wait for it, and a build that is killed leaves nothing that
+    could be taken for one.
 
     Raises:
         BuildError: there is no compiler, it fails, or the cache directory cannot be written.
     """
-    root, compiler = cache_root(), find_compiler()
-    key = _wheel_key(wheels)
+    found = find_build(wheels)
+    if found is not None:
+        return found
+    compiler = find_compiler()
     if compiler is None:
-        # A build made while there was a compiler is as good as ever.
-        found = sorted(root.glob(f"standin-{key}-*/{MANIFEST}"))
-        if found:
-            return found[-1].parent
-        raise BuildError("no C++ compiler found to build the stand-in for CANN's libraries", _compiler_help())
-    target = root / f"standin-{key}-{_compiler_key(compiler)}"
-    if (target / MANIFEST).is_file():
-        return target
-    with _locked(root, target.name):
+        raise BuildError("no C++ compiler found to build the stand-in for CANN's libraries", compiler_help())
+    target = cache_root() / _build_name(wheels, compiler)
+    with _locked(target):
         if not (target / MANIFEST).is_file():
             _build(target, compiler, wheels)
     return target
 
 
-def _compiler_help() -> str:
+def find_build(wheels: Wheels) -> Path | None:
+    """Find a finished build for the wheels: this compiler's, or any if there is no compiler now; else
+    None."""
+    compiler = find_compiler()
+    name = _build_name(wheels, compiler) if compiler else f"standin-{_wheel_key(wheels)}-*"
+    found = sorted(cache_root().glob(f"{name}/{MANIFEST}"))
+    return found[-1].parent if found else None
+
+
+def compiler_help() -> str:
+    """Say how to get a C++ compiler."""
     asked = os.environ.get("CXX")
     if asked:
         return f"CXX is set to {asked!r}, which is not a program on PATH; unset it or install that compiler"
@@ -90,25 +96,29 @@ def _wheel_key(wheels: Wheels) -> str:
     elf_files = sorted(wheels.torch_npu.directory.glob("lib/*.so"))
     return _digest(
         [
-            *sources, generator, wheels.torch.version, wheels.torch_npu.version, platform.machine(),
+            *sources,
+            generator,
+            wheels.torch.version,
+            wheels.torch_npu.version,
+            platform.machine(),
             *map(_stamp, elf_files),
         ]
     )
 
 
-def _compiler_key(compiler: str) -> str:
+def _build_name(wheels: Wheels, compiler: str) -> str:
     real = Path(compiler).resolve()
-    return _digest([str(real), _stamp(real)])[:8]
+    return f"standin-{_wheel_key(wheels)}-{_digest([str(real), _stamp(real)])[:8]}"
 
 
 @contextmanager
-def _locked(root: Path, name: str) -> Iterator[None]:
+def _locked(target: Path) -> Iterator[None]:
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        lock = (root / f"{name}.lock").open("w")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = target.with_name(f"{target.name}.lock").open("w")
     except OSError as error:
         raise BuildError(
-            f"cannot write the cache directory {root}: {error.strerror}",
+            f"cannot write the cache directory {target.parent}: {error.strerror}",
             "set OPKIT_CACHE_DIR to a directory that you may write",
         ) from error
     with lock:
@@ -134,14 +144,28 @@ def _build(target: Path, compiler: str, wheels: Wheels) -> None:
         stubs = work / "stubs.cpp"
         stubs.write_text(symbols.stub_source(wanted, implemented))
         objects.append(_compile(compiler, stubs, work, optimise="-O0"))
-        _run([compiler, "-shared", "-pthread", f"-Wl,-soname,{CORE}", "-o", str(work / CORE), *map(str, objects)])
+        _run(
+            [
+                compiler,
+                "-shared",
+                "-pthread",
+                f"-Wl,-soname,{CORE}",
+                "-o",
+                str(work / CORE),
+                *map(str, objects),
+            ]
+        )
         empty = work / "empty.cpp"
         empty.write_text("")
         for library in wanted.libraries:
             _link_thin(compiler, work, library, empty)
         for path in [*objects, stubs, empty]:
             path.unlink()
-        manifest = {"torch_npu": wheels.torch_npu.version, "compiler": compiler, "libraries": wanted.libraries}
+        manifest = {
+            "torch_npu": wheels.torch_npu.version,
+            "compiler": compiler,
+            "libraries": wanted.libraries,
+        }
         (work / MANIFEST).write_text(json.dumps(manifest, indent=1))
         work.rename(target)
     finally:
@@ -158,8 +182,8 @@ def _link_thin(compiler: str, work: Path, library: str, empty: Path) -> None:
     # dlsym on this library's handle finds the core's symbols, because it needs the core.
     _run(
         [
-            compiler, "-shared", "-fPIC", f"-Wl,-soname,{library}", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN",
-            "-o", str(work / library), str(empty), str(work / CORE),
+            compiler, "-shared", "-fPIC", f"-Wl,-soname,{library}", "-Wl,--no-as-needed",
+            "-Wl,-rpath,$ORIGIN", "-o", str(work / library), str(empty), str(work / CORE),
         ]
     )  # fmt: skip
 
@@ -167,7 +191,9 @@ def _link_thin(compiler: str, work: Path, library: str, empty: Path) -> None:
 def _run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if "error" in line.lower()] or done.stderr.splitlines()
+        said = [
+            line for line in done.stderr.splitlines() if "error" in line.lower()
+        ] or done.stderr.splitlines()
         raise BuildError(
             "the C++ compiler cannot build the stand-in: " + "\n    ".join(said[:5]),
             f"the command was: {' '.join(command)}",

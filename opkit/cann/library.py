@@ -29,8 +29,8 @@ class _Tensor(ctypes.Structure):
 
 
 _RunFn = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(_Tensor), ctypes.c_size_t, ctypes.POINTER(_Tensor), ctypes.c_size_t,
-    ctypes.c_void_p,
+    ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(_Tensor), ctypes.c_size_t, ctypes.POINTER(_Tensor),
+    ctypes.c_size_t, ctypes.c_void_p,
 )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ class GeTensor:
 
 @dataclass(frozen=True)
 class GeOutput:
-    """The declared dtype (ge::DataType) and dimensions of a graph output; -1 is a dimension known only at run time."""
+    """The dtype (ge::DataType) and dimensions of a graph output; -1 is known only at run time."""
 
     dtype: int
     dims: tuple[int, ...]
@@ -82,7 +82,9 @@ class GeCall:
         array = (ctypes.c_int64 * len(dims))(*dims)
         data = self._library.opkit_ge_allocate_output(self._handle, index, dtype, array, len(dims), nbytes)
         if not data:
-            raise StandInError(f"cannot allocate {nbytes} bytes for graph output {index}, or its caller has done so")
+            raise StandInError(
+                f"cannot allocate {nbytes} bytes for graph output {index}, or its caller has done so"
+            )
         return int(data)
 
 
@@ -110,7 +112,8 @@ class StandIn:
             ),
             "opkit_ge_allocate_output": (
                 ctypes.c_void_p,
-                [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64), ctypes.c_int32,
+                [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64),
+                ctypes.c_int32,
                  ctypes.c_size_t],
             ),
             "opkit_set_error": (None, [ctypes.c_char_p]),
@@ -123,7 +126,9 @@ class StandIn:
 
     # ---- tasks
 
-    def set_task_runner(self, runner: Callable[[int], None], releaser: Callable[[int], None] | None = None) -> None:
+    def set_task_runner(
+        self, runner: Callable[[int], None], releaser: Callable[[int], None] | None = None
+    ) -> None:
         """Set what runs the task of a token, and what is told that a token is no longer needed.
 
         An exception of `runner` fails the task: its text becomes the ACL error message.
@@ -198,7 +203,7 @@ class StandIn:
         outputs: Sequence[tuple[str, str]],
         attrs: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Define the Ascend IR prototype of an operator: pairs of (name, required|optional|dynamic) and (name, VT_*).
+        """Define an Ascend IR prototype: pairs of (name, required|optional|dynamic) and (name, VT_*).
 
         Raises:
             StandInError: a name cannot stand in a prototype.
@@ -217,10 +222,11 @@ class StandIn:
         run: Callable[[int, tuple[GeTensor, ...], GeCall], None],
         remove: Callable[[int], None] | None = None,
     ) -> None:
-        """Set what describes, runs and forgets GE graphs. Graphs are known by a number, unique in the process.
+        """Set what describes, runs and forgets GE graphs, known by a number unique in the process.
 
-        `describe` gets the serialized graph and gives whether all shapes are known, and the outputs in NetOutput's
-        order. `run` reads the inputs and writes or allocates every output. An exception of either fails the call.
+        `describe` gets the serialized graph and gives whether all shapes are known, and the outputs in
+        NetOutput's order. `run` reads the inputs and writes or allocates every output. An exception of either
+        fails the call.
         """
 
         def on_info(graph: int, data: int, size: int, summary: int) -> int:
@@ -237,7 +243,9 @@ class StandIn:
 
         def on_run(graph: int, inputs: object, n: int, outputs: object, given: int, call: int) -> int:
             tensors = _tensors(inputs, n)
-            return self._guarded(lambda: run(graph, tensors, GeCall(self._library, call, _tensors(outputs, given))))
+            return self._guarded(
+                lambda: run(graph, tensors, GeCall(self._library, call, _tensors(outputs, given)))
+            )
 
         def on_remove(graph: int) -> None:
             if remove is not None:
@@ -260,7 +268,8 @@ class StandIn:
 def _tensors(array: object, n: int) -> tuple[GeTensor, ...]:
     items = [array[i] for i in range(n)]  # type: ignore[index]
     return tuple(
-        GeTensor(item.data or 0, item.bytes, item.dtype, tuple(item.dims[d] for d in range(item.ndim))) for item in items
+        GeTensor(item.data or 0, item.bytes, item.dtype, tuple(item.dims[d] for d in range(item.ndim)))
+        for item in items
     )
 
 

@@ -6,17 +6,22 @@ import ctypes
 import json
 import os
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opkit.cann.build import CORE, MANIFEST, library_directory
 from opkit.cann.errors import StandInError
+from opkit.cann.settings import Settings, full_soc_name, read_settings
 from opkit.cann.wheels import Wheels, find_wheels
 
-DEFAULT_SOC = "Ascend910B2"
-SOC_ALIASES = {"310P": "Ascend310P3", "910B": "Ascend910B2", "910_93": "Ascend910_9391", "950": "Ascend950"}
-# Kernels run where they are submitted: the capture rules then apply to the thread that breaks them.
-_SETTINGS = {"TASK_QUEUE_ENABLE": "0"}
+# TASK_QUEUE_ENABLE=0: host code calls the runtime on the thread that called torch, so that a call which a
+# capture forbids fails where it stands.
+_FIXED = {"OPKIT_STAND_IN": "1", "TASK_QUEUE_ENABLE": "0"}
+VARIABLES = (
+    *_FIXED,
+    *Settings().environment(),
+)  # what a process on the stand-in gets, besides LD_LIBRARY_PATH
 
 
 @dataclass(frozen=True)
@@ -34,15 +39,20 @@ _loaded: Runtime | None = None
 
 
 def find_cann() -> Path | None:
-    """Find the directory of a real libascendcl.so where the dynamic linker or CANN's own variables point; else None."""
-    directories = [Path(entry) for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
+    """Find a real libascendcl.so where LD_LIBRARY_PATH or CANN's own variables point: its directory or
+    None."""
+    entries = [entry for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
+    ours = stand_in_directories(entries)
+    directories = [Path(entry) for entry in entries if entry not in ours]
     for variable in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"):
         if os.environ.get(variable):
-            directories += [Path(os.environ[variable]) / "lib64", Path(os.environ[variable]) / "runtime" / "lib64"]
-    for directory in directories:
-        if (directory / "libascendcl.so").exists() and not (directory / CORE).exists():
-            return directory
-    return None
+            directories.append(Path(os.environ[variable]) / "lib64")
+    return next((path for path in directories if (path / "libascendcl.so").exists()), None)
+
+
+def stand_in_directories(entries: Iterable[str]) -> list[str]:
+    """Give those of some library directories that hold the stand-in."""
+    return [entry for entry in entries if (Path(entry) / CORE).exists()]
 
 
 def has_device() -> bool:
@@ -51,37 +61,41 @@ def has_device() -> bool:
 
 
 def choose_stand_in(stand_in: bool | None = None) -> bool:
-    """Say whether the stand-in is to be used: when asked for (argument or OPKIT_STAND_IN), else where CANN cannot run."""
+    """Say whether to use the stand-in: as asked (argument, OPKIT_STAND_IN), else where CANN cannot run.
+
+    Raises:
+        StandInError: CANN is asked for and not installed.
+    """
     if stand_in is None and os.environ.get("OPKIT_STAND_IN"):
         stand_in = os.environ["OPKIT_STAND_IN"] != "0"
     if stand_in is None:
         return find_cann() is None or not has_device()
     if not stand_in and find_cann() is None:
-        raise StandInError("CANN is not installed here", "source CANN's set_env.sh, or leave out --no-stand-in")
+        raise StandInError(
+            "CANN is asked for, but it is not installed here", "source the set_env.sh of CANN's toolkit"
+        )
     return stand_in
 
 
-def soc_name() -> str:
-    """Give the SoC that the stand-in claims to be: $OPKIT_SOC (full or short), else Ascend910B2."""
-    asked = os.environ.get("OPKIT_SOC") or DEFAULT_SOC
-    return SOC_ALIASES.get(asked, asked)
-
-
-def runtime_environment(stand_in: bool | None = None) -> dict[str, str]:
+def runtime_environment(stand_in: bool | None = None, soc: str | None = None) -> dict[str, str]:
     """Give the variables with which a child process has the runtime, so that `import torch` works there.
 
     Raises:
         WheelError, BuildError: see `find_wheels` and `library_directory`.
+        StandInError: see `choose_stand_in` and `read_settings`.
     """
+    settings = read_settings() if soc is None else replace(read_settings(), soc=full_soc_name(soc))
     wheels = find_wheels()
     if not choose_stand_in(stand_in):
         return {}
-    return _environment(library_directory(wheels))
+    return _environment(library_directory(wheels), settings)
 
 
-def _environment(directory: Path) -> dict[str, str]:
-    rest = [entry for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":") if entry and entry != str(directory)]
-    return {"LD_LIBRARY_PATH": ":".join([str(directory), *rest]), "OPKIT_STAND_IN": "1", **_SETTINGS}
+def _environment(directory: Path, settings: Settings) -> dict[str, str]:
+    entries = [entry for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
+    others = stand_in_directories(entries)
+    path = [str(directory), *(entry for entry in entries if entry not in others)]
+    return {"LD_LIBRARY_PATH": ":".join(path), **_FIXED, **settings.environment()}
 
 
 def ensure_runtime(stand_in: bool | None = None) -> Runtime:
@@ -94,7 +108,9 @@ def ensure_runtime(stand_in: bool | None = None) -> Runtime:
     global _loaded
     if _loaded is not None:
         if stand_in is not None and stand_in != (_loaded.kind == "stand-in"):
-            raise StandInError(f"this process runs on {_loaded.kind} already", "use a process for each runtime")
+            raise StandInError(
+                f"this process runs on {_loaded.kind} already", "use a process for each runtime"
+            )
         return _loaded
     wheels = find_wheels()
     if choose_stand_in(stand_in):
@@ -105,18 +121,16 @@ def ensure_runtime(stand_in: bool | None = None) -> Runtime:
 
 
 def _load_stand_in(wheels: Wheels) -> Runtime:
+    settings = read_settings()
     directory = library_directory(wheels)
+    mapped = Path("/proc/self/maps").read_text()
     # Under `opkit run` torch finds the libraries by itself, and may have been imported first.
-    if "torch_npu" in sys.modules and not _is_mapped(directory / CORE):
+    if str(directory / CORE) not in mapped and ("torch_npu" in sys.modules or "/libascendcl.so" in mapped):
         raise StandInError(
             "torch_npu was imported before the stand-in was loaded",
-            "call ensure_runtime() first, or start the program with `opkit run`",
+            "call opkit.cann.load.ensure_runtime() first, or start the program with `opkit run`",
         )
-    os.environ.update(_environment(directory))
+    os.environ.update(_environment(directory, settings))
     for library in json.loads((directory / MANIFEST).read_text())["libraries"]:
         ctypes.CDLL(str(directory / library), ctypes.RTLD_GLOBAL)
-    return Runtime("stand-in", directory, soc_name(), wheels.torch.version, wheels.torch_npu.version)
-
-
-def _is_mapped(library: Path) -> bool:
-    return str(library) in Path("/proc/self/maps").read_text()
+    return Runtime("stand-in", directory, settings.soc, wheels.torch.version, wheels.torch_npu.version)

@@ -1,7 +1,7 @@
-"""What an installed torch_npu wants from CANN, read from its ELF files, and the stubs for what is not implemented.
+"""What an installed torch_npu wants of CANN, read from its ELF files, and stubs for what is missing.
 
-The names differ from wheel to wheel, so nothing here is a list of CANN's functions: the wheel itself says which
-libraries it loads, which symbols it leaves undefined and which names it looks up at run time.
+The names differ from wheel to wheel, so nothing here is a list of CANN's functions: the wheel itself says
+which libraries it loads, which symbols it leaves undefined and which names it looks up at run time.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from elftools.elf.elffile import ELFFile
 # Opened with dlopen at run time, so that no NEEDED entry names them.
 OPENED_LATE = ("libopapi.so", "libatb.so", "libge_runner.so")
 
-# Names that the wheel looks up and whose absence it reads as "this CANN is too old for that feature"; it then takes
-# the path that the stand-in implements. A stub that refuses would take the feature's path and fail there.
+# Names that the wheel looks up and whose absence it reads as "this CANN is too old for that feature"; it then
+# takes the path that the stand-in implements. A stub that refuses would take the feature's path and fail
+# there.
 LEFT_OUT = {
     "GeSessionLoadGraph": "torchair then runs graphs by ge::Session::RunGraphWithStreamAsync",
     "GeSessionExecuteGraphWithStreamAsync": "as above",
@@ -48,7 +49,7 @@ class ElfFile:
 
 @dataclass(frozen=True)
 class CannNames:
-    """What the wheel wants of CANN: libraries by file name, linked symbols, and names looked up at run time."""
+    """What the wheel wants of CANN: libraries, linked symbols, and names looked up at run time."""
 
     libraries: tuple[str, ...]
     linked: tuple[str, ...]
@@ -56,12 +57,14 @@ class CannNames:
 
 
 def read_elf(path: Path, strings: bool = False) -> ElfFile:
-    """Read a shared object's NEEDED entries and dynamic symbols, and with `strings` the names it may look up."""
+    """Read a shared object's NEEDED entries and dynamic symbols; with `strings` the names it may look up."""
     with path.open("rb") as file:
         elf = ELFFile(file)
         dynamic = elf.get_section_by_name(".dynamic")
-        needed = () if dynamic is None else tuple(
-            tag.needed for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED"
+        needed = (
+            ()
+            if dynamic is None
+            else tuple(tag.needed for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED")
         )
         undefined, defined = set(), set()
         for name, is_defined, is_weak in _dynamic_symbols(elf):
@@ -93,8 +96,8 @@ def _dynamic_symbols(elf: ELFFile) -> Iterator[tuple[str, bool, bool]]:
 def discover(torch_npu: Path, torch: Path) -> CannNames:
     """Read from the installed wheels what torch_npu wants of CANN.
 
-    A linked symbol is CANN's if neither the wheel itself, nor torch, nor the system's C and C++ libraries, nor Python
-    has it; a library is CANN's if it is none of theirs.
+    A linked symbol is CANN's if neither the wheel itself, nor torch, nor the system's C and C++ libraries,
+    nor Python has it; a library is CANN's if it is none of theirs.
     """
     wheel = {path: read_elf(path, strings=True) for path in sorted(torch_npu.rglob("*.so"))}
     own = {name for elf in wheel.values() for name in elf.defined}
@@ -112,7 +115,12 @@ def discover(torch_npu: Path, torch: Path) -> CannNames:
 
 
 def _is_system_library(name: str) -> bool:
-    return bool(re.match(r"(libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libgomp|ld-linux.*|libpython.*)\.so", name))
+    return bool(
+        re.match(
+            r"(libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libgomp|ld-linux.*|libpython.*)\.so",
+            name,
+        )
+    )
 
 
 def _not_of_the_system(names: Iterable[str]) -> list[str]:
@@ -132,7 +140,7 @@ def _has_any(libraries: Iterable[ctypes.CDLL], name: str) -> bool:
 
 
 def kernels(names: Iterable[str]) -> list[str]:
-    """Give the kernels among looked-up names: X for which XGetWorkspaceSize is looked up too, and every aclnnX."""
+    """Give the kernels among looked-up names: X that has an XGetWorkspaceSize, and every aclnnX."""
     names = set(names)
     found = {name[: -len(_WORKSPACE)] for name in names if name.endswith(_WORKSPACE)}
     found |= {name for name in names if name.startswith("aclnn") and not name.endswith(_WORKSPACE)}
@@ -142,8 +150,8 @@ def kernels(names: Iterable[str]) -> list[str]:
 def stub_source(names: CannNames, implemented: frozenset[str]) -> str:
     """Write C++ source with a stub for every wanted name that is not implemented.
 
-    A C function refuses by name and answers "not supported", a C++ function throws, and a kernel becomes a task of its
-    stream that computes nothing and is counted as such.
+    A C function refuses by name and answers "not supported", a C++ function throws, and a kernel becomes a
+    task of its stream that computes nothing and is counted as such.
     """
     wanted = (set(names.linked) | set(names.looked_up)) - implemented - set(LEFT_OUT)
     kernel_names = [name for name in kernels(names.looked_up) if name not in implemented]
@@ -160,8 +168,8 @@ def stub_source(names: CannNames, implemented: frozenset[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-_STUB_HEADER = r"""// Generated by opkit from the installed torch_npu: what it wants of CANN and the stand-in does not implement.
-#include <cxxabi.h>
+_STUB_HEADER = r"""// Generated by opkit: what the installed torch_npu wants of CANN and the stand-in does not
+have. #include <cxxabi.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -184,8 +192,8 @@ extern "C" int opkit_aclnn_launch(const char* name, void* stream);
 #define C(name, code) EXPORT int64_t name() { opkit_unimplemented(#name, 207000); return code; }
 #define CXX(name) EXPORT void name() { opkit_throw(#name); }
 // The two steps of an aclnn kernel: this one needs no workspace, and its launch computes nothing.
-#define KERNEL(name)                                                                                          \
-  EXPORT int name##GetWorkspaceSize() { return 0; }                                                           \
+#define KERNEL(name)                                \
+  EXPORT int name##GetWorkspaceSize() { return 0; } \
   EXPORT int name(void*, uint64_t, void*, void* stream) { return opkit_aclnn_launch(#name, stream); }
 """
 

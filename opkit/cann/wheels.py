@@ -50,7 +50,9 @@ def find_wheels() -> Wheels:
         raise WheelError("torch_npu is not installed", "pip install 'opkit[npu]', or pip install torch_npu")
     if torch is None:
         wanted = wanted_torch(torch_npu)
-        raise WheelError("torch is not installed", f"torch_npu {torch_npu.version} needs: {install_torch(wanted)}")
+        raise WheelError(
+            "torch is not installed", f"torch_npu {torch_npu.version} needs: {install_torch(wanted)}"
+        )
     check_match(torch, torch_npu)
     return Wheels(torch, torch_npu)
 

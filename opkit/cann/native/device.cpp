@@ -12,20 +12,22 @@ struct Soc {
   int64_t cube_cores, vector_cores, l2_bytes;
 };
 
-// Full names as aclrtGetSocName gives them; core counts from the published product data.
+// Full names as aclrtGetSocName gives them. opkit/cann/settings.py lists the same names and the short ones.
 const Soc kSocs[] = {
-    {"Ascend310P3", 8, 7, 16 << 20},       {"Ascend910B1", 24, 48, 192 << 20},  {"Ascend910B2", 24, 48, 192 << 20},
-    {"Ascend910B3", 20, 40, 192 << 20},    {"Ascend910B4", 20, 40, 96 << 20},   {"Ascend910_9391", 24, 48, 192 << 20},
-    {"Ascend910_9382", 24, 48, 192 << 20}, {"Ascend950", 32, 64, 128 << 20},    {"Ascend910A", 32, 32, 32 << 20},
+    {"Ascend910B2", 24, 48, 192 << 20},      {"Ascend910B1", 24, 48, 192 << 20},
+    {"Ascend910B2C", 24, 48, 192 << 20},     {"Ascend910B3", 20, 40, 192 << 20},
+    {"Ascend910B4", 20, 40, 96 << 20},       {"Ascend910_9391", 24, 48, 192 << 20},
+    {"Ascend910_9392", 24, 48, 192 << 20},   {"Ascend910_9382", 24, 48, 192 << 20},
+    {"Ascend310P1", 8, 7, 16 << 20},         {"Ascend310P3", 8, 7, 16 << 20},
+    {"Ascend910A", 32, 32, 32 << 20},        {"Ascend950DT_9581", 32, 64, 128 << 20},
+    {"Ascend950PR_9589", 32, 64, 128 << 20},
 };
-const std::pair<const char*, const char*> kAliases[] = {
-    {"310P", "Ascend310P3"}, {"910B", "Ascend910B2"}, {"910_93", "Ascend910_9391"}, {"950", "Ascend950"}};
 
 const Soc& soc() {
   for (const Soc& known : kSocs) {
     if (soc_name() == known.name) return known;
   }
-  return kSocs[2];
+  return kSocs[0];
 }
 
 thread_local int device = -1;
@@ -89,13 +91,7 @@ int device_count() {
 int current_device() { return device < 0 ? 0 : device; }
 
 const std::string& soc_name() {
-  static const std::string name = [] {
-    std::string asked = setting("OPKIT_SOC", "Ascend910B2");
-    for (auto& alias : kAliases) {
-      if (asked == alias.first) return std::string(alias.second);
-    }
-    return asked;
-  }();
+  static const std::string name = setting("OPKIT_SOC", kSocs[0].name);
   return name;
 }
 
@@ -112,6 +108,15 @@ ACL_API int aclInit(const char*) { return kSuccess; }
 ACL_API int aclFinalize() { return kSuccess; }
 ACL_API const char* aclrtGetSocName() { return soc_name().c_str(); }
 ACL_API const char* opkit_soc_name() { return soc_name().c_str(); }
+
+ACL_API const char* opkit_soc_names() {
+  static const std::string json = [] {
+    std::string all = "[";
+    for (const Soc& known : kSocs) all += (all.size() > 1 ? "," : "") + quoted(known.name);
+    return all + "]";
+  }();
+  return json.c_str();
+}
 
 ACL_API int aclrtGetDeviceCount(uint32_t* count) {
   *count = static_cast<uint32_t>(device_count());
@@ -164,6 +169,13 @@ ACL_API int aclrtDeviceCanAccessPeer(int32_t* can, int32_t a, int32_t b) {
   *can = a != b;
   return kSuccess;
 }
+
+ACL_API int aclrtDeviceGetUuid(int32_t index, char* out) {
+  if (int code = check_device("aclrtDeviceGetUuid", index)) return code;
+  snprintf(out, 16, "opkit-device-%02d", index);  // 16 bytes with its end
+  return kSuccess;
+}
+
 ACL_API int aclrtDeviceEnablePeerAccess(int32_t peer, uint32_t) { return check_device("aclrtDeviceEnablePeerAccess", peer); }
 
 // ---- what the device is ----------------------------------------------------------------------------------------------

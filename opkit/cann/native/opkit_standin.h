@@ -42,6 +42,10 @@ const char* opkit_model_tasks(uint64_t model_id);
 // 1 if [data, data + bytes) lies inside one live device allocation.
 int opkit_is_device_memory(const void* data, size_t bytes);
 
+// ---- the device --------------------------------------------------------------------------------------------------------
+const char* opkit_soc_name(void);   // what aclrtGetSocName answers
+const char* opkit_soc_names(void);  // JSON array of the SoCs that the stand-in can claim to be
+
 // ---- Ascend IR -------------------------------------------------------------------------------------------------------
 // Defines or replaces the prototype of one operator. Kinds are required|optional|dynamic, types are VT_INT, VT_FLOAT, ...
 //   {"op":"MyOp","inputs":[["x","required"]],"outputs":[["z","required"]],"attrs":[["attr1","VT_FLOAT"]]}
