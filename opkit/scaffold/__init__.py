@@ -1,0 +1,1 @@
+"""A complete operator package from a name or a schema."""
