@@ -1,1 +1,1 @@
-"""Cases to stages to evidence to a verdict, one module per stage."""
+"""Cases to stages to evidence to a verdict, one module per stage. Only the worker process imports torch."""

@@ -1,0 +1,172 @@
+"""`opkit prove`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from opkit.prove.plan import InvalidDeclaration, Plan
+    from opkit.prove.protocol import Proof
+    from opkit.prove.runner import Progress
+
+_MODES = ("npugraph_ex", "ge")
+
+
+def _modes(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+    unknown = [name for name in names if name not in _MODES]
+    if unknown or not names:
+        raise click.BadParameter(f"{', '.join(unknown) or 'nothing'}; the modes are {', '.join(_MODES)}")
+    return names
+
+
+@click.command(name="prove")
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option("--op", "operators", multiple=True, metavar="NAME", help="Only this operator; may be repeated.")
+@click.option(
+    "--mode",
+    "modes",
+    default=",".join(_MODES),
+    show_default=True,
+    callback=_modes,
+    metavar="MODES",
+    help="Graph modes, separated by commas.",
+)
+@click.option(
+    "--style",
+    type=click.Choice(["library", "custom-op", "both"]),
+    default=None,
+    help="How opkit registers what it generates.  [default: both]",
+)
+@click.option("--namespace", default="npu", show_default=True, help="For operators whose `func` names none.")
+@click.option("--package", metavar="DIR", default=None, help="Prove this generated package as it is on disk.")
+@click.option("--import", "imports", multiple=True, metavar="MODULE", help="Import first; may be repeated.")
+@click.option("--format", "format_", type=click.Choice(["full", "json"]), default="full", show_default=True)
+@click.option("--output-file", type=click.Path(dir_okay=False), default=None, help="Write the report there.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Seconds for one stage."
+)
+@click.option("--stand-in", is_flag=True, help="Use the stand-in even where CANN is installed.")
+def command(
+    files: tuple[str, ...],
+    operators: tuple[str, ...],
+    modes: tuple[str, ...],
+    style: str | None,
+    namespace: str,
+    package: str | None,
+    imports: tuple[str, ...],
+    format_: str,
+    output_file: str | None,
+    timeout: float,
+    stand_in: bool,
+) -> None:
+    """Prove that each operator of FILES enters the npugraph_ex and the GE graph.
+
+    \b
+    What is judged:
+      by default       what `opkit gen` would write for FILES, registered in memory, in both styles
+                       (each mode and style in a process of its own)
+      --package DIR    the package on disk, imported as it is with your edits; nothing is generated
+      --import MODULE  your own module, .py file or package is imported first. Operators of FILES that
+                       it defines are proved as it registered them, and nothing is generated for them:
+                       a Meta kernel or converter that it lacks stays missing, and the operator breaks.
+                       What it does not define is generated as by default.
+
+    The kernel that runs is the YAML's `kernel:`, else the NPU kernel the operator has, else (on the stand-in
+    only) the YAML's `reference:` as one task, else a task that computes nothing. Values are compared where there
+    is a `reference:`.
+
+    Exit status: 0 every operator enters every mode, 1 one does not (or the YAML has mistakes), 2 nothing could
+    be judged.
+    """
+    from opkit.errors import OpkitError
+    from opkit.prove.plan import InvalidDeclaration, Plan, UnreadableFile
+
+    plan = Plan(
+        files=files,
+        operators=operators,
+        modes=modes,
+        styles=None if style in (None, "both") and package else _styles(style),
+        namespace=namespace,
+        package=package,
+        imports=imports,
+        timeout=timeout,
+        stand_in=True if stand_in else None,
+    )
+    try:
+        proof = _prove(plan)
+        _write(proof, format_, output_file)
+    except InvalidDeclaration as error:
+        _show(error)
+        sys.exit(2 if isinstance(error, UnreadableFile) else 1)
+    except (OpkitError, OSError) as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    sys.exit(0 if proof.enters else 1)
+
+
+def _styles(style: str | None) -> tuple[str, ...] | None:
+    return None if style in (None, "both") else (str(style),)
+
+
+def _prove(plan: Plan) -> Proof:
+    from opkit.prove.runner import prove
+
+    with _progress() as progress:
+        return prove(plan, progress)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """Show a bar on standard error, on a terminal only; CI logs are no place for one."""
+    if not sys.stderr.isatty() or os.environ.get("CI"):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("proving"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"),
+        console=console, transient=True,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
+
+
+def _write(proof: Proof, format_: str, output_file: str | None) -> None:
+    from opkit.files import write_atomically
+    from opkit.report import proof as full
+    from opkit.report import proof_json
+
+    if format_ == "json":
+        text = proof_json.render(proof)
+    else:
+        terminal = output_file is None and sys.stdout.isatty()
+        color = terminal and "NO_COLOR" not in os.environ
+        text = full.render(proof, _width() if terminal else full.WIDTH, color)
+    if output_file is None:
+        click.echo(text, nl=False, color=True)
+    else:
+        write_atomically(Path(output_file), text)
+
+
+def _width() -> int:
+    import shutil
+
+    return max(60, shutil.get_terminal_size().columns)
+
+
+def _show(error: InvalidDeclaration) -> None:
+    from opkit.report.diagnostics import render
+
+    color = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    click.echo(render(error.diagnostics, "full", color), err=True)

@@ -1,0 +1,106 @@
+"""Sees npugraph_ex's captures: the AclGraph objects torch_npu makes, and the tasks the stand-in recorded."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+_RUNTIME_MODULE = "npugraph_ex._acl_concrete_graph.acl_graph"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What happened since the last look."""
+
+    # Captures by npugraph_ex of an FX graph for one graph key.
+    captures: int
+    # Names of the tasks that went into captured models; None where the runtime does not tell.
+    tasks: list[str] | None
+    # Names of the tasks of the models that were replayed, once for each replay.
+    replayed: list[str]
+    # Names of the tasks that ran: those of replays, and those launched outside of any graph.
+    ran: list[str]
+
+
+class Recorder:
+    """Keeps the AclGraph objects that capture while it is entered."""
+
+    def __init__(self, runtime: str) -> None:
+        self.runtime = runtime
+        self.graphs: list[Any] = []
+        self._captures = 0
+
+    def __enter__(self) -> Recorder:
+        self._class = _acl_graph_class()
+        self._original = original = self._class.capture
+        recorder = self
+
+        def capture(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            if all(graph is not known for known in recorder.graphs):
+                recorder.graphs.append(graph)
+            recorder._captures += 1
+            return original(graph, *args, **kwargs)
+
+        self._class.capture = capture
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._class.capture = self._original
+
+    @property
+    def replayable(self) -> int:
+        """Count the captured graphs that have a replay function; a failed capture leaves one without."""
+        metas = [meta for graph in self.graphs for meta in graph._graphs_meta.values()]
+        return sum(meta.replay_func is not None for meta in metas)
+
+    def problem(self) -> str:
+        """Say what went wrong without an exception: a fall-back to eager, or a compile that captured nothing."""
+        if not self.graphs:
+            return "npugraph_ex captured nothing: the compiled function never reached a capture"
+        if any(graph.fallback_to_eager for graph in self.graphs):
+            return "npugraph_ex fell back to eager (capture_limit)"
+        return ""
+
+    def take(self) -> Seen:
+        """Give what happened since the last call."""
+        captures, self._captures = self._captures, 0
+        if self.runtime != "stand-in":
+            return Seen(captures, None, [], [])
+        from opkit.cann.device import captured_tasks, journal
+
+        events = journal()
+        replays = [event.model for event in events if event.event == "replay"]
+        return Seen(
+            captures=captures,
+            tasks=[event.name for event in events if event.event == "record"],
+            replayed=[task for model in replays for task in captured_tasks(model)],
+            ran=[event.name for event in events if event.event == "launch"],
+        )
+
+
+def _acl_graph_class() -> Any:
+    """Import npugraph_ex, which torch_npu does on first use, and give its AclGraph."""
+    import npugraph_ex
+
+    _ = npugraph_ex.CompilerConfig
+    return importlib.import_module(_RUNTIME_MODULE).AclGraph
+
+
+def forget(runtime: str) -> None:
+    """Drop what the stand-in has noted so far, so that the next look shows only what comes now."""
+    if runtime == "stand-in":
+        from opkit.cann.device import journal
+
+        journal()
+
+
+def refusals(runtime: str) -> list[str]:
+    """List the runtime calls that were refused since the last look: function, code and why."""
+    if runtime != "stand-in":
+        return []
+    from opkit.cann.device import journal
+
+    return [
+        f"{event.name} (code {event.code}): {event.reason}" for event in journal() if event.event == "refuse"
+    ]

@@ -1,0 +1,124 @@
+"""Gathers the events of one worker into results, filling in what a dead worker could not say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opkit.errors import OpkitError
+from opkit.prove.plan import Plan
+from opkit.prove.protocol import (
+    FAILED,
+    PROVED,
+    STAGES,
+    ModeResult,
+    OperatorResult,
+    Proof,
+    Request,
+    Runtime,
+    StageResult,
+    not_run,
+)
+
+Subject = tuple[str, str, str]
+
+
+class Collector:
+    """Takes the events of the workers of one request, one after another."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.runtime: Runtime | None = None
+        self.tool_error: OpkitError | None = None
+        self.finished: dict[Subject, None] = {}
+        self.stages: dict[Subject, dict[str, StageResult]] = {s: {} for s in request.subjects}
+        self.notes: dict[Subject, list[str]] = {s: [] for s in request.subjects}
+        # Stages that do not apply to an operator; the worker says why in a note.
+        self.omitted: dict[Subject, set[str]] = {s: set() for s in request.subjects}
+        self.styles: dict[Subject, str] = {}
+        # Operators of the user's own module that the worker of another style judges.
+        self.elsewhere: set[Subject] = set()
+        # What the running worker is at: (subject, stage).
+        self._current: tuple[Subject, str] | None = None
+
+    def remaining(self) -> tuple[Subject, ...]:
+        """List the subjects without a result, in order."""
+        return tuple(s for s in self.request.subjects if s not in self.finished)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Take one event of a worker."""
+        kind = event["event"]
+        if kind == "runtime":
+            self.runtime = Runtime(event["kind"], event["torch"], event["torch_npu"], event["soc"])
+            return
+        if kind == "error":
+            self.tool_error = OpkitError(event["message"], event["help"])
+            return
+        subject: Subject = (event["file"], event["operator"], event["case"])
+        if kind == "begin":
+            self._current = (subject, event["stage"])
+            self.styles[subject] = event["style"]
+        elif kind == "stage":
+            result = StageResult.from_json(event["stage"])
+            self.stages[subject][result.name] = result
+        elif kind == "note":
+            self.notes[subject].append(event["text"])
+        elif kind == "omitted":
+            self.omitted[subject].add(event["stage"])
+            self.notes[subject].append(event["text"])
+        elif kind == "elsewhere":
+            self.elsewhere.add(subject)
+            self.finished[subject] = None
+        elif kind == "finished":
+            self.finished[subject] = None
+            self._current = None
+
+    def ended(self, death: str) -> None:
+        """Take note that a worker ended; `death` says how it died, or is empty."""
+        current, self._current = self._current, None
+        if not death or self.tool_error is not None:
+            return
+        if current is not None:
+            subject, stage = current
+            self.stages[subject][stage] = StageResult(stage, FAILED, {}, death)
+            self.finished[subject] = None
+            return
+        # It never came to an operator, so nothing that is left can be judged by another try.
+        for subject in self.remaining():
+            first = STAGES[self.request.mode][0]
+            self.stages[subject][first] = StageResult(first, FAILED, {}, f"registration: {death}")
+            self.finished[subject] = None
+
+    def result(self, subject: Subject) -> ModeResult:
+        """Give the mode's result, with every stage that did not run named as such."""
+        known = self.stages[subject]
+        blocker = ""
+        stages = []
+        for name in STAGES[self.request.mode]:
+            stage = known.get(name)
+            if stage is None and name in self.omitted[subject]:
+                continue
+            stage = stage or not_run(name, f"because {blocker or 'an earlier stage'} failed")
+            if stage.verdict != PROVED and not blocker:
+                blocker = name
+            stages.append(stage)
+        return ModeResult(self.request.mode, tuple(stages), tuple(self.notes[subject]))
+
+
+def assemble(plan: Plan, collectors: list[Collector]) -> Proof:
+    """Put the results of all modes and styles together, in the order of the files."""
+    table: dict[tuple[str, Subject], dict[str, ModeResult]] = {}
+    for collector in collectors:
+        for subject in collector.request.subjects:
+            if subject in collector.elsewhere:
+                continue
+            style = collector.styles.get(subject, collector.request.style)
+            table.setdefault((style, subject), {})[collector.request.mode] = collector.result(subject)
+    position = {s: i for i, s in enumerate(collectors[0].request.subjects)} if collectors else {}
+    ordered = sorted(table.items(), key=lambda item: (position[item[0][1]], item[0][0] != "library"))
+    operators = tuple(
+        OperatorResult(name, style, case, tuple(modes[m] for m in plan.modes if m in modes))
+        for (style, (_, name, case)), modes in ordered
+    )
+    runtime = next((c.runtime for c in collectors if c.runtime), Runtime("none", "", "", ""))
+    return Proof(runtime, operators)

@@ -1,0 +1,131 @@
+"""Sees what torchair hands to GE: the graph as serialized, which graph input is which argument, and the runs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from opkit.cann.ge_graph import GeGraph, parse_graph
+from opkit.model.schema import OperatorSchema
+from opkit.prove.values import Path
+
+_SOURCE = re.compile(r"L\['(args|kwargs)'\]\[(?:(\d+)|'(\w+)')\](?:\[(\d+)\])?$")
+_DATA_NAME = re.compile(r"arg(\d+)_\d+$")
+
+
+@dataclass
+class Trace:
+    """What happened while a `Recorder` was entered."""
+
+    # Graphs as they were loaded into GE.
+    graphs: list[GeGraph] = field(default_factory=list)
+    # torchair's GeConcreteGraph objects, one per compiled FX graph.
+    concretes: list[Any] = field(default_factory=list)
+    # Dynamo's sources of the graph's placeholders, one list per FX graph.
+    sources: list[list[str]] = field(default_factory=list)
+    runs: int = 0
+    # What GE raised while it compiled or ran a loaded graph.
+    error: BaseException | None = None
+
+    def argument_of(self, data_name: str, schema: OperatorSchema) -> Path | None:
+        """Tell which argument a Data node holds; None when that cannot be told."""
+        match = _DATA_NAME.match(data_name)
+        sources = self.sources[-1] if self.sources else []
+        if match is None or int(match[1]) >= len(sources):
+            return None
+        return _path(sources[int(match[1])], schema)
+
+    def result_index(self, fx_output: int) -> int | None:
+        """Give the position in NetOutput of the FX graph's n-th output; None when GE does not compute it."""
+        index: int | None = self.concretes[-1]._fx_outputs_mapping.get(fx_output)
+        return index
+
+    @property
+    def written_back(self) -> dict[int, int]:
+        """NetOutput position -> index of the graph input whose memory torchair passes for it."""
+        return dict(self.concretes[-1]._graph_output_ref_input)
+
+
+def _path(source: str, schema: OperatorSchema) -> Path | None:
+    match = _SOURCE.match(source)
+    if match is None:
+        return None
+    kind, position, keyword, item = match.groups()
+    if (kind == "args") != (position is not None):
+        return None
+    name = schema.positional[int(position)].name if position is not None else keyword
+    return name, None if item is None else int(item)
+
+
+class Recorder:
+    """Wraps torchair's way to GE while it is entered; everything is passed on unchanged."""
+
+    def __init__(self) -> None:
+        self.trace = Trace()
+        self._undo: list[Callable[[], None]] = []
+
+    def __enter__(self) -> Recorder:
+        backend = sys.modules["torchair.core._backend"].TorchNpuGraph
+        concrete = sys.modules["torchair._ge_concrete_graph.fx2ge_converter"].GeConcreteGraph
+        self._wrap(backend, "load", self._load)
+        self._wrap(backend, "compile", self._guard)
+        self._wrap(backend, "run", self._run)
+        self._wrap(concrete, "optimize_graph_without_runtime", self._optimize)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for undo in self._undo:
+            undo()
+
+    def backend(self) -> Callable[..., Any]:
+        """Make torchair's backend, noting where each placeholder of the FX graph comes from."""
+        import torchair
+
+        compile_graph = torchair.get_npu_backend(compiler_config=torchair.CompilerConfig())
+
+        def compile_and_note(module: Any, example_inputs: Any, **options: Any) -> Any:
+            nodes = [node for node in module.graph.nodes if node.op == "placeholder"]
+            self.trace.sources.append([_source_name(node) for node in nodes])
+            return compile_graph(module, example_inputs, **options)
+
+        return compile_and_note
+
+    def _wrap(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
+        original = getattr(owner, name)
+
+        def wrapper(this: Any, *args: Any, **kwargs: Any) -> Any:
+            return around(original, this, *args, **kwargs)
+
+        setattr(owner, name, wrapper)
+        self._undo.append(lambda: setattr(owner, name, original))
+
+    def _load(self, original: Callable[..., Any], this: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
+        self.trace.graphs.append(parse_graph(len(self.trace.graphs), graph.SerializeToString()))
+        return original(this, graph, *args, **kwargs)
+
+    def _guard(self, original: Callable[..., Any], this: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(this, *args, **kwargs)
+        except Exception as error:
+            self.trace.error = error
+            raise
+
+    def _run(self, original: Callable[..., Any], this: Any, *args: Any, **kwargs: Any) -> Any:
+        result = self._guard(original, this, *args, **kwargs)
+        self.trace.runs += 1
+        return result
+
+    def _optimize(self, original: Callable[..., Any], this: Any, *args: Any, **kwargs: Any) -> Any:
+        self.trace.concretes.append(this)
+        return original(this, *args, **kwargs)
+
+
+def _source_name(node: Any) -> str:
+    """Give Dynamo's name of what feeds a placeholder: `L['args'][0]`."""
+    argument = node.meta.get("grapharg")
+    source = getattr(argument, "source", None) or getattr(node, "_dynamo_source", None)
+    name = getattr(source, "name", "")
+    return str(name() if callable(name) else name)

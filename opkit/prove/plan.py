@@ -1,0 +1,130 @@
+"""What a user asks the prover for, and how that is split over worker processes. Imports no torch."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from opkit.errors import OpkitError
+from opkit.model.diagnostic import Diagnostic, has_errors
+from opkit.model.operator import OpFile, OpSpec
+from opkit.prove.cases import candidates
+from opkit.prove.protocol import MODES, Request
+
+STYLES = ("library", "custom-op")
+
+
+class InvalidDeclaration(OpkitError):
+    """The YAML has mistakes; `diagnostics` holds them all."""
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        super().__init__("the operator YAML has mistakes", "mend them; `opkit check` shows them as well")
+        self.diagnostics = diagnostics
+
+
+class UnreadableFile(InvalidDeclaration):
+    """A file could not be opened at all."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything `opkit prove` was asked for."""
+
+    files: tuple[str, ...]
+    # Names as `base`, `base.overload` or `ns::base.overload`; empty means every operator.
+    operators: tuple[str, ...] = ()
+    modes: tuple[str, ...] = MODES
+    # None: both where opkit generates, none where the operators come from a package.
+    styles: tuple[str, ...] | None = None
+    namespace: str = "npu"
+    package: str | None = None
+    imports: tuple[str, ...] = ()
+    # Seconds without any news from a worker after which it counts as hung.
+    timeout: float = 120.0
+    # True asks for the stand-in even where CANN is present; None takes what the machine has.
+    stand_in: bool | None = None
+
+
+def read(path: str) -> OpFile:
+    """Read one YAML file. Raises InvalidDeclaration when it has errors, UnreadableFile when there is no file."""
+    from opkit.read import read_file
+
+    op_file, diagnostics = read_file(path)
+    if not Path(path).is_file():
+        raise UnreadableFile(diagnostics)
+    if op_file is None or has_errors(diagnostics):
+        raise InvalidDeclaration(diagnostics)
+    return op_file
+
+
+def requests(plan: Plan) -> list[Request]:
+    """Split a plan into one request per mode and style.
+
+    Raises InvalidDeclaration for mistakes in the YAML and OpkitError for an unknown operator or a bad package.
+    """
+    _check(plan)
+    files = [read(path) for path in plan.files]
+    subjects = tuple(
+        (os.path.abspath(op_file.path), spec.name, case.name)
+        for op_file in files
+        for spec in _selected(plan, op_file)
+        for case in candidates(spec)
+    )
+    _all_found(plan, files)
+    styles = ("package",) if plan.package else (plan.styles or STYLES)
+    return [
+        Request(
+            mode=mode,
+            style=style,
+            namespace=plan.namespace,
+            files=tuple(os.path.abspath(op_file.path) for op_file in files),
+            subjects=subjects,
+            package=None if plan.package is None else os.path.abspath(plan.package),
+            imports=plan.imports,
+            judge_imported=style == styles[0],
+            stand_in=plan.stand_in,
+        )
+        for mode in plan.modes
+        for style in styles
+    ]
+
+
+def _check(plan: Plan) -> None:
+    for mode in plan.modes:
+        if mode not in MODES:
+            raise OpkitError(f"unknown mode {mode!r}", f"the modes are {', '.join(MODES)}")
+    for style in plan.styles or ():
+        if style not in STYLES:
+            raise OpkitError(f"unknown style {style!r}", f"the styles are {', '.join(STYLES)}")
+    if plan.package and plan.styles:
+        raise OpkitError(
+            "--style and --package exclude each other", "a package is proved in the style it was generated in"
+        )
+    if plan.package and not (Path(plan.package) / "__init__.py").is_file():
+        raise OpkitError(
+            f"{plan.package} is not a Python package: it has no __init__.py",
+            "give the directory that `opkit gen -o` wrote",
+        )
+
+
+def is_selected(names: tuple[str, ...], spec: OpSpec) -> bool:
+    """Tell whether any of the names means this operator: `base`, `base.overload`, with or without `ns::`."""
+    known = {spec.name, spec.schema.name.base, spec.schema.name.qualified}
+    return not names or any(name in known or name.split("::")[-1] in known for name in names)
+
+
+def _selected(plan: Plan, op_file: OpFile) -> list[OpSpec]:
+    return [spec for spec in op_file.operators if is_selected(plan.operators, spec)]
+
+
+def _all_found(plan: Plan, files: list[OpFile]) -> None:
+    specs = [spec for op_file in files for spec in op_file.operators]
+    missing = [name for name in plan.operators if not any(is_selected((name,), spec) for spec in specs)]
+    if missing:
+        known = ", ".join(sorted({spec.name for spec in specs})[:10]) or "none"
+        raise OpkitError(
+            f"no operator named {', '.join(missing)} in {', '.join(plan.files)}", f"it has {known}"
+        )
+    if not specs:
+        raise OpkitError(f"no operator in {', '.join(plan.files)}", "put entries under `custom:`")

@@ -1,0 +1,198 @@
+"""What the prover says: stages, verdicts and evidence, and the two JSON forms they travel in.
+
+A worker process writes one JSON object per line (see `opkit.prove.worker`); the report is `Proof.to_json()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+PROVED, FAILED, NOT_RUN = "proved", "failed", "not run"
+ENTERS, BREAKS = "enters", "breaks"
+
+MODES = ("npugraph_ex", "ge")
+# In the order they run; a stage that is not proved stops the ones after it.
+STAGES: Mapping[str, tuple[str, ...]] = {
+    "npugraph_ex": ("schema", "meta", "host", "dynamo", "npugraph_ex", "values"),
+    "ge": ("schema", "meta", "host", "dynamo", "ge", "values"),
+}
+# Bumped whenever a key of the report changes its meaning or goes away.
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """What one stage found out about one operator and case."""
+
+    name: str
+    # "proved", "failed" or "not run".
+    verdict: str
+    # What was seen; JSON values only.
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    # Why it failed or was not run; empty when proved.
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the report's form."""
+        return {
+            "name": self.name,
+            "verdict": self.verdict,
+            "evidence": dict(self.evidence),
+            "reason": self.reason,
+        }
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> StageResult:
+        """Read the form `to_json` wrote."""
+        return StageResult(value["name"], value["verdict"], value["evidence"], value["reason"])
+
+
+def proved(name: str, **evidence: Any) -> StageResult:
+    """Say that the stage holds."""
+    return StageResult(name, PROVED, evidence)
+
+
+def failed(name: str, reason: str, **evidence: Any) -> StageResult:
+    """Say that the stage does not hold, and why."""
+    return StageResult(name, FAILED, evidence, reason)
+
+
+def not_run(name: str, reason: str) -> StageResult:
+    """Say that the stage was not run, and why; the reason starts with "because"."""
+    return StageResult(name, NOT_RUN, {}, reason)
+
+
+@dataclass(frozen=True)
+class ModeResult:
+    """All stages of one mode for one operator and case."""
+
+    mode: str
+    stages: tuple[StageResult, ...]
+    # What the reader should know although it decides nothing, e.g. how the case was made.
+    notes: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """`enters` if every stage is proved, `breaks` if one failed, `not run` otherwise."""
+        verdicts = {stage.verdict for stage in self.stages}
+        if FAILED in verdicts:
+            return BREAKS
+        return ENTERS if verdicts == {PROVED} else NOT_RUN
+
+    @property
+    def reason(self) -> str:
+        """`stage: reason` of the first stage that is not proved; empty when the operator enters."""
+        for verdict in (FAILED, NOT_RUN):
+            for stage in self.stages:
+                if stage.verdict == verdict:
+                    return f"{stage.name}: {stage.reason}"
+        return "" if self.stages else "no stage was run"
+
+
+@dataclass(frozen=True)
+class OperatorResult:
+    """One operator in one style with one case, in every mode that was asked for."""
+
+    name: str
+    # "library", "custom-op", "package" (imported from a generated package) or "import" (the user's own module).
+    style: str
+    case: str
+    modes: tuple[ModeResult, ...]
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """The runtime that produced the evidence."""
+
+    # "cann" or "stand-in"; "none" when no worker came as far as loading one.
+    kind: str
+    torch: str
+    torch_npu: str
+    soc: str
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The whole report."""
+
+    runtime: Runtime
+    operators: tuple[OperatorResult, ...]
+
+    @property
+    def enters(self) -> bool:
+        """Tell whether there is at least one operator and every one enters every requested mode."""
+        return bool(self.operators) and all(
+            mode.verdict == ENTERS for operator in self.operators for mode in operator.modes
+        )
+
+    def explain(self) -> str:
+        """Describe every operator that does not enter, one line each with the stage and its reason."""
+        lines = [
+            f"{op.name} [{op.style}, case {op.case}] {mode.mode}: {mode.verdict}, {mode.reason}"
+            for op in self.operators
+            for mode in op.modes
+            if mode.verdict != ENTERS
+        ]
+        if not self.operators:
+            return "no operator was proved: the files hold none that was asked for"
+        return "\n".join(lines) or f"all {len(self.operators)} enter"
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the report as JSON values."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "runtime": vars(self.runtime).copy(),
+            "operators": [_operator_json(operator) for operator in self.operators],
+        }
+
+
+def _operator_json(operator: OperatorResult) -> dict[str, Any]:
+    return {
+        "name": operator.name,
+        "style": operator.style,
+        "case": operator.case,
+        "modes": {
+            mode.mode: {
+                "verdict": mode.verdict,
+                "reason": mode.reason,
+                "notes": list(mode.notes),
+                "stages": [stage.to_json() for stage in mode.stages],
+            }
+            for mode in operator.modes
+        },
+    }
+
+
+@dataclass(frozen=True)
+class Request:
+    """What one worker is to prove; written to a file that the worker reads."""
+
+    mode: str
+    style: str
+    namespace: str
+    files: tuple[str, ...]
+    # Operators and cases to prove: (file, operator, case).
+    subjects: tuple[tuple[str, str, str], ...]
+    package: str | None = None
+    imports: tuple[str, ...] = ()
+    # False in the workers of a second style: what the user's own module registers is judged once.
+    judge_imported: bool = True
+    stand_in: bool | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the request as JSON values."""
+        return vars(self).copy()
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Request:
+        """Read the form `to_json` wrote."""
+        return Request(
+            **{
+                **value,
+                "files": tuple(value["files"]),
+                "imports": tuple(value["imports"]),
+                "subjects": tuple((file, name, case) for file, name, case in value["subjects"]),
+            }
+        )

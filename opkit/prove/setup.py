@@ -1,0 +1,188 @@
+"""Brings the operators of a request into the worker: the user's imports, a package, or what opkit generates."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from opkit.model.operator import OpFile, OpSpec
+from opkit.prove.entry import load_function, load_module
+from opkit.prove.plan import read
+from opkit.prove.protocol import Request
+from opkit.prove.subject import Declared, first_line
+from opkit.prove.watch import Watch, has_kernel, is_defined
+
+# Registrations live as long as their Library objects.
+_KEPT: list[object] = []
+
+
+def qualified(spec: OpSpec, namespace: str) -> str:
+    """Name an operator as the dispatcher does; `namespace` is for those whose `func` names none."""
+    name = spec.schema.name
+    return f"{name.namespace or namespace}::{spec.name}"
+
+
+class Setup:
+    """Registers everything a request needs and says what became of each operator."""
+
+    def __init__(self, request: Request, watch: Watch, runtime: str) -> None:
+        self.request, self.watch, self.runtime = request, watch, runtime
+        self.files = [read(path) for path in request.files]
+        # Why an operator is not there: qualified name -> reason.
+        self.problems: dict[str, str] = {}
+        # Operators that the user's own modules define.
+        self.imported: set[str] = set()
+
+    def run(self) -> list[Declared]:
+        """Import, register and bind; list every operator of the files."""
+        for op_file in self.files:
+            directory = str(Path(op_file.path).resolve().parent)
+            if directory not in sys.path:
+                sys.path.append(directory)
+        names = {self._name(spec) for op_file in self.files for spec in op_file.operators}
+        self.watch.install(names)
+        before = {name for name in names if is_defined(name)}
+        self._imports()
+        self.imported = (
+            {name for name in names - before if is_defined(name)} if self.request.imports else set()
+        )
+        declared = []
+        for op_file in self.files:
+            self._register(op_file)
+            declared += [self._declared(op_file, spec) for spec in op_file.operators]
+        if self.request.mode == "ge":
+            self._prepare_ge()
+        for item in declared:
+            self._bind(item)
+        return declared
+
+    def _name(self, spec: OpSpec) -> str:
+        return qualified(spec, self.request.namespace)
+
+    def _imports(self) -> None:
+        """Import what the user named; a failure is the failure of every operator that is not there afterwards."""
+        names = [(self.request.package, load_module)] if self.request.package else []
+        for name, load in [*((n, load_module) for n in self.request.imports), *names]:
+            try:
+                load(name)
+            except (Exception, SystemExit) as error:
+                self.problems[""] = f"importing {Path(name).name} failed: {first_line(error)}"
+                return
+
+    def _declared(self, op_file: OpFile, spec: OpSpec) -> Declared:
+        name = self._name(spec)
+        style = "import" if name in self.imported else self.request.style
+        problem = self.problems.get("") or self.problems.get(name, "")
+        reference = None
+        if spec.reference is not None:
+            try:
+                reference = load_function(spec.reference, op_file.path)
+            except Exception as error:
+                problem = problem or f"the reference {spec.reference} cannot be loaded: {first_line(error)}"
+        return Declared(op_file, spec, name, style, reference, problem=problem)
+
+    # ---- definitions and Meta kernels
+
+    def _generated(self, op_file: OpFile) -> list[OpSpec]:
+        """List the operators that opkit generates itself."""
+        if self.request.package or "" in self.problems:
+            return []
+        return [spec for spec in op_file.operators if self._name(spec) not in self.imported]
+
+    def _register(self, op_file: OpFile) -> None:
+        """Register what `opkit gen` would write; an operator that cannot be does not stop the others."""
+        from opkit.emit.meta_custom_op import check
+        from opkit.register import register
+        from opkit.shape.rule import resolve
+
+        usable = []
+        for spec in self._generated(op_file):
+            found = list(resolve(spec, op_file).diagnostics)
+            if self.request.style == "custom-op":
+                found += check(replace(op_file, operators=(spec,)))
+            if found:
+                self.problems[self._name(spec)] = f"opkit cannot generate it: {found[0].message}"
+            else:
+                usable.append(spec)
+        try:
+            register(replace(op_file, operators=tuple(usable)), self.request.style, self.request.namespace)
+        except Exception:
+            # One of them: find out which, each on its own. Registering twice is harmless.
+            for spec in usable:
+                one = replace(op_file, operators=(spec,))
+                self._try(spec, lambda one=one: register(one, self.request.style, self.request.namespace))
+
+    def _try(self, spec: OpSpec, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except Exception as error:
+            self.problems.setdefault(self._name(spec), first_line(error))
+
+    # ---- kernels
+
+    def _bind(self, item: Declared) -> None:
+        """Give the operator an NPU kernel: the YAML's, the one it has, the reference, or a bare launch."""
+        name, spec = item.qualified, item.spec
+        if item.problem or not is_defined(name) or has_kernel(name, "CompositeImplicitAutograd"):
+            return
+        generated = item.style in ("library", "custom-op", "package")
+        if spec.kernel is not None and item.style in ("library", "package"):
+            if not has_kernel(name, "PrivateUse1"):
+                self._own_kernel(item)
+            return
+        # The kernel that a custom_op gets from `reference:` is the reference itself, called on NPU tensors.
+        stand_for = generated and spec.kernel is None and item.reference is not None
+        if self.runtime != "stand-in" or (
+            has_kernel(name, "PrivateUse1", "CompositeExplicitAutograd") and not stand_for
+        ):
+            return
+        from opkit.cann.reference import bind_reference
+
+        bind_reference(name, item.reference, replace=True)
+
+    def _own_kernel(self, item: Declared) -> None:
+        import torch
+
+        assert item.spec.kernel is not None
+        function = load_function(item.spec.kernel, item.op_file.path)
+        library = torch.library.Library(item.qualified.split("::")[0], "FRAGMENT")
+        library.impl(item.qualified.split("::")[1], function, "PrivateUse1")
+        _KEPT.append(library)
+
+    # ---- GE
+
+    def _prepare_ge(self) -> None:
+        """Start torchair, tell the stand-in the prototypes, and register the generated converters."""
+        import torch_npu  # noqa: F401 - makes `import torchair` find the one inside torch_npu
+        import torchair
+
+        torchair.get_npu_backend(compiler_config=torchair.CompilerConfig())
+        for op_file in self.files:
+            for spec in op_file.operators:
+                if self.runtime == "stand-in":
+                    self._try(spec, lambda spec=spec: _define_ir(spec))
+            for spec in self._generated(op_file):
+                if self._name(spec) not in self.problems:
+                    self._try(spec, lambda spec=spec, op_file=op_file: self._converter(op_file, spec))
+
+    def _converter(self, op_file: OpFile, spec: OpSpec) -> None:
+        """Register the converter that `opkit gen` would write."""
+        from opkit.emit import converter
+
+        text = converter.emit(replace(op_file, operators=(spec,)), self.request.namespace, "")
+        # Entry points in files are relative to the YAML, as beside a generated module.
+        file = str(Path(op_file.path).with_name(f"<converter of {spec.name}>"))
+        module: dict[str, Any] = {"__name__": f"opkit_converter_{spec.schema.name.base}", "__file__": file}
+        exec(compile(text, file, "exec"), module)
+        _KEPT.append(module)
+
+
+def _define_ir(spec: OpSpec) -> None:
+    from opkit.cann.library import standin
+    from opkit.emit.ir_json import ir_definition, prototype
+
+    definition: dict[str, Any] = ir_definition(prototype(spec))
+    standin().define_ir(**definition)

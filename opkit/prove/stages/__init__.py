@@ -1,0 +1,1 @@
+"""The stages of a proof, one module each: `run(subject) -> StageResult`."""

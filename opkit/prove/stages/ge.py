@@ -1,0 +1,172 @@
+"""Stage ge: the graph that reached GE holds exactly the declared Ascend IR node, wired as declared.
+
+The graph judged is the one torchair serialized for `TorchNpuGraph.load`. A compiled function that ran eagerly, went to
+a host callback, or lost the node proves nothing and fails.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opkit.cann.ge_graph import GeGraph, GeNode
+from opkit.emit.ge_binding import Binding, bind
+from opkit.model.diagnostic import Severity
+from opkit.prove import ge_trace
+from opkit.prove.protocol import StageResult, failed, proved
+from opkit.prove.stages.dynamo import explain
+from opkit.prove.stages.npugraph_ex import call_compiled, no_recompile
+from opkit.prove.subject import Subject, first_line, on_npu
+from opkit.prove.values import sizes
+from opkit.prove.wiring import Wiring
+
+NAME = "ge"
+# What the stand-in says when nothing interprets GE graphs.
+_NO_INTERPRETER = "only when an interpreter is set"
+
+
+def run(subject: Subject) -> StageResult:
+    """Compile with torchair, inspect the graph, run it twice, then with other sizes under `dynamic=True`."""
+    evidence: dict[str, Any] = {}
+    if getattr(subject.operator, "_ge_converter", None) is None:
+        return failed(NAME, _why_no_converter(subject))
+    binding, findings = bind(subject.spec)
+    if binding is None:
+        errors = [d.message for d in findings if d.severity is Severity.ERROR]
+        return failed(NAME, f"the prototype does not fit the schema: {errors[0]}")
+    problem = _static(subject, binding, evidence) or _dynamic(subject, evidence)
+    return failed(NAME, problem, **evidence) if problem else proved(NAME, **evidence)
+
+
+def _why_no_converter(subject: Subject) -> str:
+    overload = str(subject.operator)
+    text = f"no GE converter is registered for torch.ops.{overload}"
+    errors = [d.message for d in bind(subject.spec)[1] if d.severity is Severity.ERROR]
+    return f"{text}: {errors[0]}" if errors else text
+
+
+def _static(subject: Subject, binding: Binding, evidence: dict[str, Any]) -> str:
+    import torch
+
+    torch._dynamo.reset()
+    given = on_npu(subject.inputs(seed=1))
+    with ge_trace.Recorder() as recorder:
+        compiled = torch.compile(subject.model(), backend=recorder.backend(), fullgraph=True, dynamic=False)
+        trace = recorder.trace
+        try:
+            call_compiled(subject, compiled, given, "first call")
+        except Exception as error:
+            if trace.error is None or not trace.graphs:
+                return explain(error)
+        problem = _graph(subject, trace, binding, evidence)
+        if problem:
+            return problem
+        if trace.error is not None:
+            return _not_executed(trace.error, evidence)
+        given.copy_from(subject.inputs(seed=2))
+        with no_recompile():
+            call_compiled(subject, compiled, given, "second call")
+    if len(trace.graphs) != 1:
+        return f"the second call loaded another graph into GE ({len(trace.graphs)} in all)"
+    evidence["runs"] = trace.runs
+    return "" if trace.runs == 2 else f"GE ran the graph {trace.runs} times in two calls"
+
+
+def _not_executed(error: BaseException, evidence: dict[str, Any]) -> str:
+    if _NO_INTERPRETER in str(error):
+        evidence["run"] = f"not executed, because {first_line(error)}"
+        return ""
+    return f"GE fails to compile or run the graph: {first_line(error)}"
+
+
+def _graph(subject: Subject, trace: ge_trace.Trace, binding: Binding, evidence: dict[str, Any]) -> str:
+    """Judge the graph that was loaded."""
+    if not trace.graphs:
+        return "no graph was loaded into GE: the compiled function ran eagerly"
+    if len(trace.graphs) != 1:
+        return f"{len(trace.graphs)} graphs were loaded into GE instead of one"
+    graph = trace.graphs[0]
+    evidence["graph"] = [_text(node) for node in graph.nodes]
+    wanted = binding.prototype.op
+    problem = _foreign(graph)
+    if problem:
+        return problem
+    nodes = graph.of_type(wanted)
+    if subject.call is None and len(nodes) != 1:
+        types = ", ".join(sorted({node.type for node in graph.nodes}))
+        return f"the graph holds {len(nodes)} nodes of type {wanted}, only {types}"
+    if not nodes:
+        return f"the graph holds no node of type {wanted}"
+    dead = {node.name for node in graph.dangling()}
+    if any(node.name in dead for node in nodes):
+        return f"nothing depends on {wanted}: GE would prune it, and its result is lost"
+    if subject.call is not None:
+        evidence["wiring"] = "not compared: the case compiles a function of its own"
+        return ""
+    wiring = Wiring(trace, binding, nodes[0], subject.inputs(seed=1), _result_shapes(subject))
+    problem = wiring.problem()
+    evidence["inputs"] = wiring.fed
+    evidence["attributes"] = nodes[0].ir_attrs
+    evidence["written back"] = {str(k): v for k, v in trace.written_back.items()}
+    return problem
+
+
+def _foreign(graph: GeGraph) -> str:
+    for node in graph.nodes:
+        if "__" in node.type or "op_name" in node.attrs:
+            return f"node {node.type} is a call back into the eager kernel on the host, not an Ascend IR operator"
+        if node.type == "Identity" and node.controls:
+            return (
+                f"the mutated argument comes from an Identity that is only ordered after {node.controls[0]}: the "
+                "converter's last node has no output named like the argument, so the update goes through a copy"
+            )
+    return ""
+
+
+def _result_shapes(subject: Subject) -> list[Any]:
+    """Give the results as the Meta kernel has them: how many there are and which are lists."""
+    from opkit.prove import fake
+    from opkit.prove.watch import has_meta
+
+    if not has_meta(subject.name):
+        return []
+    return fake.call(subject.operator, on_npu(subject.inputs())).results
+
+
+def _text(node: GeNode) -> str:
+    """Print a node on one line: `MyOp(x=arg0_1:0, y=) -> z`."""
+    fed = [
+        f"{item.name}={'' if item.source is None else f'{item.source.node}:{item.source.index}'}"
+        for item in node.inputs
+    ]
+    controls = [f"after {name}" for name in node.controls]
+    return (
+        f"{node.name}: {node.type}({', '.join(fed + controls)}) -> {', '.join(o.name for o in node.outputs)}"
+    )
+
+
+def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
+    """Call with every set of sizes under `dynamic=True`; one graph must serve them all."""
+    import torch
+    from torch.fx.experimental import _config
+
+    count = sizes(subject.case)
+    if count < 2 or "run" in evidence:
+        evidence["sizes"] = "not tried: the case gives no dim several values" if count < 2 else "not tried"
+        return ""
+    torch._dynamo.reset()
+    with ge_trace.Recorder() as recorder, _config.patch(use_duck_shape=False):
+        compiled = torch.compile(subject.model(), backend=recorder.backend(), fullgraph=True, dynamic=True)
+        for size in range(count):
+            given = on_npu(subject.inputs(size, seed=3))
+            try:
+                if size:
+                    with no_recompile():
+                        call_compiled(subject, compiled, given, f"sizes {size + 1}")
+                else:
+                    call_compiled(subject, compiled, given, "sizes 1")
+            except torch._dynamo.exc.RecompileError as error:
+                return f"under dynamic=True set {size + 1} of the sizes compiles again: {first_line(error)}"
+            except Exception as error:
+                return f"under dynamic=True with set {size + 1} of the sizes: {explain(error)}"
+    evidence["sizes"] = f"{count} sets of sizes, {len(recorder.trace.graphs)} graph"
+    return "" if len(recorder.trace.graphs) == 1 else "GE got more than one graph under dynamic=True"

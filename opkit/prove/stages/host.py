@@ -1,0 +1,86 @@
+"""Stage host: the eager kernel does what the Meta kernel and the schema say.
+
+Run once, outside of any graph. Shapes, dtypes and strides of the results are compared with the Meta kernel's, and the
+arguments before and after with what the schema declares as written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opkit.prove import fake
+from opkit.prove.kernels import describe_kernel
+from opkit.prove.protocol import StageResult, failed, proved
+from opkit.prove.subject import Subject, first_line, flat_tensors, on_cpu, on_npu, place, results_of
+from opkit.prove.watch import has_meta
+
+NAME = "host"
+
+
+def run(subject: Subject) -> StageResult:
+    """Call the operator eagerly on the NPU and compare what it did with what is declared."""
+    evidence: dict[str, Any] = {"kernel": describe_kernel(subject)}
+    given = on_npu(subject.inputs())
+    before = on_cpu(given)
+    args, kwargs = given.call()
+    try:
+        results = results_of(subject.operator(*args, **kwargs))
+        after = on_cpu(given)
+    except Exception as error:
+        return failed(NAME, f"the eager kernel raises: {first_line(error)}", **evidence)
+    evidence["outputs"] = fake.describe(results)
+    if has_meta(subject.name):
+        wrong = _differences(results, fake.call(subject.operator, given).results)
+        if wrong:
+            return failed(NAME, wrong, **evidence)
+    mutated = {argument.name for argument in subject.spec.schema.mutated}
+    written = [
+        path for (path, old), (_, new) in zip(before.tensors(), after.tensors()) if not same_bits(old, new)
+    ]
+    undeclared = [place(path) for path in written if path[0] not in mutated]
+    evidence["written"] = [place(path) for path in written]
+    if undeclared:
+        return failed(
+            NAME,
+            f"the kernel writes {', '.join(undeclared)}, which the schema declares as read-only; mark it with (a!)",
+            **evidence,
+        )
+    unwritten = [a for a, _ in before.tensors() if a[0] in mutated and a not in written]
+    if unwritten and subject.declared.reference is not None:
+        return failed(
+            NAME,
+            f"the schema says that {place(unwritten[0])} is written, the kernel left it as it was; drop the (a!), or "
+            "write a case in which it changes",
+            **evidence,
+        )
+    return proved(NAME, **evidence)
+
+
+def _differences(results: list[Any], metas: list[Any]) -> str:
+    if len(results) != len(metas):
+        return f"the kernel gives {len(results)} results, the Meta kernel {len(metas)}"
+    for index, (result, meta) in enumerate(zip(results, metas)):
+        got = [_layout(tensor) for tensor in flat_tensors([result])]
+        want = [_layout(tensor) for tensor in flat_tensors([meta])]
+        if got != want:
+            return (
+                f"result {index} of the kernel is {fake.describe(result)}, "
+                f"the Meta kernel says {fake.describe(meta)}"
+            )
+    return ""
+
+
+def _layout(tensor: Any) -> tuple[Any, ...]:
+    # Strides of dims of size 1 and of empty tensors mean nothing.
+    significant = tuple(s for s, n in zip(tensor.stride(), tensor.shape) if n > 1) if tensor.numel() else ()
+    return tuple(tensor.shape), tensor.dtype, significant
+
+
+def same_bits(left: Any, right: Any) -> bool:
+    """Tell whether two CPU tensors hold the same bytes: NaN equals NaN, 0.0 differs from -0.0."""
+    import torch
+
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return False
+    as_bytes = [t.contiguous().reshape(-1).view(torch.uint8) for t in (left, right)]
+    return bool(torch.equal(*as_bytes))

@@ -1,0 +1,160 @@
+"""Stage meta: fake tensors can run the operator, and what they get is what the declaration says.
+
+Everything that needs no compile is judged here: registration, signature, shapes, dtypes, device, aliasing, and that
+sizes stay symbolic (which torch.library.opcheck does not see).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opkit.model.schema import Return, is_tensor_like
+from opkit.prove import expected, fake, signature
+from opkit.prove.protocol import StageResult, failed, proved
+from opkit.prove.subject import Subject, first_line, flat_tensors, on_npu
+from opkit.prove.values import sizes
+from opkit.prove.watch import graph_breaks, has_kernel, has_meta
+
+NAME = "meta"
+
+
+def run(subject: Subject) -> StageResult:
+    """Judge the Meta kernel, with fixed and with symbolic sizes."""
+    problem = _registration(subject)
+    if problem:
+        return failed(NAME, problem)
+    evidence: dict[str, Any] = {"registered as": _kind(subject.name)}
+    if not has_meta(subject.name):
+        evidence["registered as"] = "none; the operator returns nothing, so functionalization needs none"
+        return proved(NAME, **evidence)
+    function = subject.setting.watch.meta_function(subject.name)
+    if function is not None:
+        wrong = signature.differences(function, subject.operator._schema)
+        if wrong:
+            return failed(NAME, f"the Meta function does not fit the schema: {'; '.join(wrong)}", **evidence)
+        evidence["signature"] = "equal to the schema"
+    else:
+        evidence["signature"] = "not compared: no Python function is registered under Meta"
+    sets = [on_npu(subject.inputs(size)) for size in range(sizes(subject.case))]
+    try:
+        call = fake.call(subject.operator, sets[0])
+    except Exception as error:
+        return failed(NAME, f"the Meta kernel raises for case {subject.case.name!r}: {first_line(error)}")
+    evidence["outputs"] = fake.describe(call.results)
+    problem = _outputs(subject, call) or _rule(subject, call, evidence)
+    if problem:
+        return failed(NAME, problem, **evidence)
+    return _symbolic(subject, sets, evidence)
+
+
+def _registration(subject: Subject) -> str:
+    name = subject.name
+    if name in subject.setting.watch.compiled_without_meta:
+        breaks = graph_breaks(name)
+        seen = f"; graph breaks that name it: {breaks[0]}" if breaks else ""
+        return (
+            "a compile had already started while the operator was defined without a Meta kernel; Dynamo keeps "
+            f"the graph break it compiled then. Register the Meta kernel before the first compile{seen}"
+        )
+    if not has_meta(name) and subject.spec.schema.returns:
+        return f"no Meta kernel is registered for {name}: fake tensors cannot run it"
+    return ""
+
+
+def _kind(name: str) -> str:
+    kinds = {
+        "Meta": "Meta kernel",
+        "CompositeImplicitAutograd": "CompositeImplicitAutograd kernel",
+        "CompositeExplicitAutograd": "CompositeExplicitAutograd kernel",
+    }
+    return next((text for key, text in kinds.items() if has_kernel(name, key)), "fake impl")
+
+
+def _outputs(subject: Subject, call: fake.FakeCall) -> str:
+    """Compare count, kind, device and memory of the results with the schema and the inputs."""
+    returns = subject.spec.schema.returns
+    if len(call.results) != len(returns):
+        return f"the Meta kernel gives {len(call.results)} results, the schema has {len(returns)}"
+    for index, (value, declared) in enumerate(zip(call.results, returns)):
+        if not _fits(value, declared):
+            return f"result {index} is {fake.describe(value)}, the schema says {declared.type}"
+    if call.aliases:
+        index, owner = call.aliases[0]
+        return (
+            f"result {index} of the Meta kernel shares the memory of its input `{owner}`; the graph would return the "
+            "input in its place. Allocate it, e.g. torch.empty_like"
+        )
+    if call.changed:
+        return f"the Meta kernel changed shape, strides or dtype of `{call.changed[0]}`"
+    devices = {str(tensor.device) for _, tensor in call.given.tensors()}
+    for index, value in enumerate(call.results):
+        for tensor in flat_tensors([value]):
+            if devices and str(tensor.device) not in devices:
+                return f"result {index} is on {tensor.device}, the inputs are on {', '.join(sorted(devices))}"
+    return ""
+
+
+def _fits(value: Any, declared: Return) -> bool:
+    import torch
+
+    if not is_tensor_like(declared.type):
+        return not isinstance(value, torch.Tensor)
+    text = str(declared.type)
+    if text.startswith("Tensor["):
+        return isinstance(value, (list, tuple)) and all(isinstance(item, torch.Tensor) for item in value)
+    return isinstance(value, torch.Tensor) or (value is None and text.endswith("?"))
+
+
+def _rule(subject: Subject, call: fake.FakeCall, evidence: dict[str, Any]) -> str:
+    """Compare the results with the declared rule, where there is one."""
+    rule = expected.outputs(subject.declared, call.given)
+    if isinstance(rule, str):
+        evidence["rule"] = f"not compared: {rule}"
+        return ""
+    evidence["rule"] = "equal to the declared rule"
+    for index, (value, wanted) in enumerate(zip(call.results, rule)):
+        got = [(list(tensor.shape), str(tensor.dtype)) for tensor in flat_tensors([value])]
+        want = _described(wanted)
+        if want is not None and got != want:
+            evidence["rule"] = "differs"
+            return f"result {index} is {_text(got)}, the declared rule says {_text(want)}"
+    return ""
+
+
+def _described(wanted: Sequence[tuple[Any, Any]] | None) -> list[tuple[list[int], str]] | None:
+    return None if wanted is None else [(list(shape), str(dtype)) for shape, dtype in wanted]
+
+
+def _text(values: list[tuple[list[int], str]]) -> str:
+    return ", ".join(f"{dtype.removeprefix('torch.')}{shape}" for shape, dtype in values) or "nothing"
+
+
+def _symbolic(subject: Subject, sets: list[Any], evidence: dict[str, Any]) -> StageResult:
+    """Judge the Meta kernel with symbols for sizes."""
+    try:
+        found = fake.probe(subject.operator, subject.case, sets)
+    except Exception as error:
+        return failed(NAME, f"with symbolic sizes the Meta kernel raises: {first_line(error)}", **evidence)
+    evidence["symbolic outputs"] = found.outputs
+    evidence["guards"] = found.guards
+    if found.unbacked:
+        return failed(
+            NAME,
+            "the output size depends on data, which neither graph can hold; give a maximum size and a count tensor",
+            **evidence,
+        )
+    if found.specialised:
+        hint = (
+            ""
+            if subject.case.dims
+            else "; name the dims that vary in `cases:`, numbers are taken as fixed then"
+        )
+        return failed(
+            NAME,
+            f"the Meta kernel turns a symbolic size into a number: {found.specialised[0]}{hint}",
+            **evidence,
+        )
+    if found.broken:
+        return failed(NAME, f"the Meta kernel branches on a size: the guard {found.broken}", **evidence)
+    return proved(NAME, **evidence)

@@ -1,0 +1,187 @@
+"""Stage npugraph_ex: the operator is captured once and replayed, and the replay does its work.
+
+Judged by what happened: the capture's tasks, the replay function, kernel calls and captures during the second call, and
+the memory of mutated arguments. Counters and `explain()` are no evidence: a failed capture still counts as one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opkit.prove import capture, kernels
+from opkit.prove.protocol import StageResult, failed, proved
+from opkit.prove.stages.dynamo import explain
+from opkit.prove.stages.host import same_bits
+from opkit.prove.subject import Run, Subject, on_cpu, on_npu, place, results_of
+from opkit.prove.values import Inputs, sizes
+
+NAME = "npugraph_ex"
+_OPTIONS = {"backend": "npugraph_ex", "fullgraph": True}
+
+
+def run(subject: Subject) -> StageResult:
+    """Compile, capture, replay with new values, then call with other sizes under `dynamic=True`."""
+    evidence: dict[str, Any] = {}
+    try:
+        problem = _static(subject, evidence) or _dynamic(subject, evidence)
+    except Exception as error:
+        refused = capture.refusals(subject.setting.runtime)
+        if refused:
+            evidence["refused"] = refused
+            return failed(
+                NAME,
+                f"the kernel of {subject.name} made a call that is not allowed while capturing: {refused[0]}",
+                **evidence,
+            )
+        return failed(NAME, explain(error), **evidence)
+    return failed(NAME, problem, **evidence) if problem else proved(NAME, **evidence)
+
+
+def _static(subject: Subject, evidence: dict[str, Any]) -> str:
+    import torch
+
+    torch._dynamo.reset()
+    capture.forget(subject.setting.runtime)
+    compiled = torch.compile(subject.model(), dynamic=False, **_OPTIONS)
+    given = on_npu(subject.inputs(seed=1))
+    with capture.Recorder(subject.setting.runtime) as recorder:
+        call_compiled(subject, compiled, given, "first call")
+        calls = kernels.calls(subject)
+        first = recorder.take()
+        problem = recorder.problem() or _captured(subject, recorder, first, evidence)
+        if problem:
+            return problem
+        # New values in the same memory: a replay must read and write what the caller's tensors hold now.
+        given.copy_from(subject.inputs(seed=2))
+        recorder.take()
+        with no_recompile():
+            before, after = call_compiled(subject, compiled, given, "replay")
+        second = recorder.take()
+    again = kernels.calls(subject)
+    evidence["kernel calls"] = {"capture": calls, "replay": None if again is None else again - (calls or 0)}
+    evidence["captures"] = {"first call": first.captures, "replay": second.captures}
+    if again != calls:
+        return (
+            f"the kernel ran {again - calls} more times during the replay"
+            if again and calls is not None
+            else ""
+        )
+    if second.captures:
+        return "the second call captured again instead of replaying"
+    problem = recorder.problem() or _replayed(subject, second)
+    return problem or _mutated(subject, before, after, evidence)
+
+
+def call_compiled(subject: Subject, compiled: Any, given: Inputs, what: str) -> tuple[Inputs, Inputs]:
+    """Call the compiled function, keep what it gave for the values stage; return the inputs before and after."""
+    before = on_cpu(given)
+    args, kwargs = subject.arguments(given)
+    results = results_of(compiled(*args, **kwargs))
+    after = on_cpu(given)
+    subject.runs.append(Run(what, before, [_to_cpu(value) for value in results], after))
+    return before, after
+
+
+def _to_cpu(value: Any) -> Any:
+    import torch
+
+    if isinstance(value, (list, tuple)):
+        return [_to_cpu(item) for item in value]
+    return value.detach().to("cpu", copy=True) if isinstance(value, torch.Tensor) else value
+
+
+class no_recompile:
+    """Makes Dynamo raise instead of compiling again."""
+
+    def __enter__(self) -> None:
+        import torch
+
+        self._patch = torch._dynamo.config.patch(error_on_recompile=True)
+        self._patch.__enter__()
+
+    def __exit__(self, *details: object) -> None:
+        self._patch.__exit__(*details)
+
+
+def _captured(
+    subject: Subject, recorder: capture.Recorder, seen: capture.Seen, evidence: dict[str, Any]
+) -> str:
+    """Judge the first call: one graph with a replay function, and the operator's task inside it."""
+    if recorder.replayable != 1:
+        return f"{recorder.replayable} captured graphs with a replay function instead of one"
+    if seen.tasks is None:
+        evidence["tasks"] = "not listed: the real runtime does not tell the tasks of a captured model"
+        return ""
+    evidence["tasks"] = seen.tasks
+    if not seen.tasks:
+        return (
+            "nothing was captured: the graph holds no task, so the operator ran outside of it or not at all"
+        )
+    if kernels.is_bound(subject) and subject.name.split(".")[0] not in {t.split(".")[0] for t in seen.tasks}:
+        return f"the captured graph holds no task of {subject.name}, only {', '.join(seen.tasks)}"
+    return ""
+
+
+def _replayed(subject: Subject, seen: capture.Seen) -> str:
+    """Judge the second call on the stand-in: the model that ran holds the operator's task, and ran alone."""
+    if seen.tasks is None:
+        return ""
+    if not seen.replayed:
+        return "the second call replayed no captured task"
+    name = subject.name.split(".")[0]
+    inside, all_ = (sum(t.split(".")[0] == name for t in tasks) for tasks in (seen.replayed, seen.ran))
+    if all_ > inside:
+        return f"{subject.name} was launched {all_ - inside} times outside of the graph during the second call"
+    return ""
+
+
+def _mutated(subject: Subject, before: Inputs, after: Inputs, evidence: dict[str, Any]) -> str:
+    """Judge that the replay wrote the caller's own memory."""
+    mutated = {argument.name for argument in subject.spec.schema.mutated}
+    olds = dict(before.tensors())
+    written = []
+    for path, new in after.tensors():
+        changed = not same_bits(olds[path], new)
+        if changed and path[0] not in mutated:
+            return f"the replay wrote {place(path)}, which the schema declares as read-only"
+        if not changed and path[0] in mutated and kernels.is_bound(subject):
+            return f"the replay left {place(path)} as it was, which the schema declares as written"
+        if changed:
+            written.append(place(path))
+    evidence["written by replay"] = written
+    return ""
+
+
+def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
+    """Call with every set of sizes under `dynamic=True`; no set may compile again."""
+    import torch
+    from torch.fx.experimental import _config
+
+    count = sizes(subject.case)
+    if count < 2:
+        evidence["sizes"] = "one: the case gives no dim several values, so dynamic shapes were not tried"
+        return ""
+    torch._dynamo.reset()
+    compiled = torch.compile(subject.model(), dynamic=True, **_OPTIONS)
+    # Without duck shaping two dims that happen to be equal in the first set do not become one symbol.
+    with capture.Recorder(subject.setting.runtime) as recorder, _config.patch(use_duck_shape=False):
+        for size in range(count):
+            given = on_npu(subject.inputs(size, seed=3))
+            try:
+                if size:
+                    with no_recompile():
+                        call_compiled(subject, compiled, given, f"sizes {size + 1}")
+                else:
+                    call_compiled(subject, compiled, given, "sizes 1")
+            except torch._dynamo.exc.RecompileError as error:
+                return f"under dynamic=True set {size + 1} of the sizes compiles again: {_guard(error)}"
+            problem = recorder.problem()
+            if problem:
+                return problem
+        evidence["sizes"] = f"{count} sets of sizes, one FX graph, {recorder.replayable} captures"
+    return ""
+
+
+def _guard(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if line.startswith("- ")), lines[0] if lines else "")

@@ -1,0 +1,136 @@
+"""One operator with one case, as a stage sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from opkit.model.operator import Case, OpFile, OpSpec
+from opkit.prove.values import Inputs, inputs
+from opkit.prove.watch import Watch
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all operators of a worker share."""
+
+    mode: str
+    # "cann" or "stand-in".
+    runtime: str
+    watch: Watch
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An operator as declared and as registered, before a case is chosen."""
+
+    op_file: OpFile
+    spec: OpSpec
+    # "ns::name.overload", the dispatcher's name.
+    qualified: str
+    # "library", "custom-op", "package" or "import".
+    style: str
+    # Computes the operator on CPU tensors; None when the YAML names none.
+    reference: Function | None
+    # The converter's module or whatever else must stay alive as long as the registrations.
+    keep: tuple[object, ...] = ()
+    # Why the operator could not be registered; empty when it was.
+    problem: str = ""
+
+
+@dataclass
+class Subject:
+    """An operator and one case, with what earlier stages leave for later ones."""
+
+    setting: Setting
+    declared: Declared
+    case: Case
+    # torch._ops.OpOverload; None until the schema stage found it.
+    operator: Any = None
+    # A function of the YAML's `call:` to compile in place of the bare operator.
+    call: Function | None = None
+    # What ran and what it gave, for the values stage: (inputs before, results, inputs after), all on the CPU.
+    runs: list[Run] = field(default_factory=list)
+
+    @property
+    def spec(self) -> OpSpec:
+        """The operator's declaration."""
+        return self.declared.spec
+
+    @property
+    def name(self) -> str:
+        """The dispatcher's name."""
+        return self.declared.qualified
+
+    def inputs(self, size: int = 0, seed: int = 0) -> Inputs:
+        """Make the case's arguments on the CPU."""
+        return inputs(self.spec.schema, self.case, size, seed)
+
+    def model(self) -> Function:
+        """Give the function that is compiled: the operator itself, or the case's `call:`."""
+        if self.call is not None:
+            return self.call
+        operator = self.operator
+
+        def model(*args: Any, **kwargs: Any) -> Any:
+            return operator(*args, **kwargs)
+
+        return model
+
+    def arguments(self, given: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Give what the model is called with: a `call:` function takes everything by keyword."""
+        return ((), dict(given.values)) if self.call is not None else given.call()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of the compiled function."""
+
+    what: str
+    before: Inputs
+    results: list[Any]
+    after: Inputs
+
+
+def on_npu(given: Inputs) -> Inputs:
+    """Copy arguments to the NPU."""
+    return given.map(lambda tensor: tensor.to("npu"))
+
+
+def on_cpu(given: Inputs) -> Inputs:
+    """Copy arguments to the CPU; the copies stay as they are when the originals change."""
+    return given.map(lambda tensor: tensor.detach().to("cpu", copy=True))
+
+
+def results_of(value: Any) -> list[Any]:
+    """List what an operator returned: nothing for None, the items of a tuple, else the one value."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, tuple) else [value]
+
+
+def flat_tensors(values: list[Any]) -> list[Any]:
+    """List the tensors among results, those inside lists included."""
+    import torch
+
+    found = []
+    for value in values:
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(item, torch.Tensor):
+                found.append(item)
+    return found
+
+
+def place(path: tuple[str, int | None]) -> str:
+    """Print where a tensor stands in a call: `z[1]`."""
+    name, index = path
+    return name if index is None else f"{name}[{index}]"
+
+
+def first_line(error: BaseException) -> str:
+    """Give the first line of an exception that says something, with its type."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,0 +1,145 @@
+"""Turns a case into the arguments of a call: tensors with values that differ, and host values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from opkit.errors import OpkitError
+from opkit.model.operator import Case, CaseValue, TensorSpec
+from opkit.model.schema import BaseType, OperatorSchema, base_of
+
+# Where a tensor stands in a call: the argument's name, and the position in a list or None.
+Path = tuple[str, "int | None"]
+
+
+@dataclass
+class Inputs:
+    """The arguments of one call, by name, in the schema's order; arguments left out take their default."""
+
+    schema: OperatorSchema
+    values: dict[str, Any]
+
+    def tensors(self) -> Iterator[tuple[Path, Any]]:
+        """List every tensor with its place, in the order of the call."""
+        import torch
+
+        for name, value in self.values.items():
+            if isinstance(value, torch.Tensor):
+                yield (name, None), value
+            elif isinstance(value, list):
+                for index, item in enumerate(value):
+                    if isinstance(item, torch.Tensor):
+                        yield (name, index), item
+
+    def map(self, function: Callable[[Any], Any]) -> Inputs:
+        """Apply a function to every tensor."""
+        import torch
+
+        def one(value: Any) -> Any:
+            if isinstance(value, list):
+                return [one(item) for item in value]
+            return function(value) if isinstance(value, torch.Tensor) else value
+
+        return Inputs(self.schema, {name: one(value) for name, value in self.values.items()})
+
+    def call(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Give (positional, keyword) arguments; what the case left out at the end is not passed at all."""
+        positional: list[Any] = []
+        names = [a.name for a in self.schema.positional]
+        last = max((i for i, name in enumerate(names) if name in self.values), default=-1)
+        for argument in self.schema.positional[: last + 1]:
+            if argument.name in self.values:
+                positional.append(self.values[argument.name])
+            elif argument.default is not None:
+                positional.append(_default(argument.default.value))
+            else:
+                raise OpkitError(f"the case gives no value for `{argument.name}`", "add it to the case")
+        keyword = {a.name: self.values[a.name] for a in self.schema.keyword_only if a.name in self.values}
+        return tuple(positional), keyword
+
+    def full_call(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Give (positional, keyword) arguments with every default filled in, as a reference function wants them."""
+        values = {
+            a.name: self.values.get(a.name, None if a.default is None else _default(a.default.value))
+            for a in self.schema.arguments
+        }
+        keyword = {a.name: values[a.name] for a in self.schema.keyword_only}
+        return tuple(values[a.name] for a in self.schema.positional), keyword
+
+    def copy_from(self, other: Inputs) -> None:
+        """Write the values of `other` into these tensors, in place: the memory stays the same."""
+        for (_, mine), (_, theirs) in zip(self.tensors(), other.tensors()):
+            mine.copy_(theirs)
+
+
+def _default(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def sizes(case: Case) -> int:
+    """Tell how many sets of sizes a case has: at least one."""
+    return max((len(values) for _, values in case.dims), default=1)
+
+
+def inputs(schema: OperatorSchema, case: Case, size: int = 0, seed: int = 0) -> Inputs:
+    """Make the call's arguments on the CPU with the size-th set of sizes; another seed gives other values.
+
+    Raises OpkitError when the case names a dim it does not bind or a dtype torch does not have.
+    """
+    import torch
+
+    dims = {name: values[min(size, len(values) - 1)] for name, values in case.dims}
+    given = dict(case.inputs)
+    generator = torch.Generator().manual_seed(1000 * seed + 17 * size + 1)
+    made = {}
+    for argument in schema.arguments:
+        if argument.name in given:
+            base = base_of(argument.type)
+            made[argument.name] = _value(given[argument.name], base, dims, generator)
+    return Inputs(schema, made)
+
+
+def _value(value: CaseValue, base: BaseType, dims: dict[str, int], generator: Any) -> Any:
+    import torch
+
+    if isinstance(value, tuple):
+        return [_value(item, base, dims, generator) for item in value]
+    if isinstance(value, TensorSpec):
+        return _tensor(value, dims, generator)
+    if isinstance(value, str):
+        if value in dims and base.name in ("int", "SymInt"):
+            return dims[value]
+        if base.name == "ScalarType":
+            return _dtype(value)
+        if base.name == "Device":
+            return torch.device(value)
+    return value
+
+
+def _dtype(name: str) -> Any:
+    import torch
+
+    dtype = getattr(torch, name.removeprefix("torch."), None)
+    if not isinstance(dtype, torch.dtype):
+        raise OpkitError(f"torch has no dtype {name!r}", "use a name such as float16, bfloat16, int8")
+    return dtype
+
+
+def _tensor(spec: TensorSpec, dims: dict[str, int], generator: Any) -> Any:
+    import torch
+
+    shape = []
+    for dim in spec.dims:
+        if isinstance(dim, str) and dim not in dims:
+            raise OpkitError(f"the case uses the dim {dim!r} but gives it no size", f"add `{dim}: [4, 3, 7]`")
+        shape.append(dims[dim] if isinstance(dim, str) else dim)
+    dtype = _dtype(spec.dtype)
+    if dtype is torch.bool:
+        return torch.rand(shape, generator=generator) > 0.5
+    if not dtype.is_floating_point and not dtype.is_complex:
+        # Small, so that they are also legal as indices, lengths and int4 pairs.
+        return torch.randint(0, 3, shape, generator=generator).to(dtype)
+    # Away from zero, so that a write always shows; never integers, so that a lost cast shows.
+    return (torch.rand(shape, generator=generator) + 0.25).to(dtype)

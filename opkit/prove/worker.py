@@ -1,0 +1,184 @@
+"""The worker process: proves the subjects of one request, one JSON line per finding.
+
+`python -m opkit.prove.worker REQUEST RESULT`. It is started by `opkit.prove.runner`, which sends its standard output
+away, so nothing that torch prints can be taken for a finding.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+from opkit.errors import OpkitError
+from opkit.model.operator import Case
+from opkit.prove.cases import Candidate, NoCase, candidates
+from opkit.prove.protocol import FAILED, PROVED, STAGES, Request, StageResult, not_run
+from opkit.prove.setup import Setup
+from opkit.prove.subject import Declared, Setting, Subject, first_line, on_npu
+from opkit.prove.watch import Watch, has_meta, is_defined
+
+
+class Channel:
+    """Writes events; each line is complete before the next begins."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def send(self, event: str, **values: Any) -> None:
+        """Write one event."""
+        self.stream.write(json.dumps({"event": event, **values}, default=str) + "\n")
+        self.stream.flush()
+
+
+def main(request_file: str, result_file: str) -> int:
+    """Prove a request. Returns the exit status: 0 even when operators break, 1 when nothing could be judged."""
+    request = Request.from_json(json.loads(Path(request_file).read_text(encoding="utf-8")))
+    with Path(result_file).open("a", encoding="utf-8") as stream:
+        channel = Channel(stream)
+        try:
+            _prove(request, channel)
+        except OpkitError as error:
+            channel.send("error", message=error.message, help=error.help)
+            return 1
+    return 0
+
+
+def _prove(request: Request, channel: Channel) -> None:
+    from opkit.cann.load import ensure_runtime
+
+    runtime = ensure_runtime(request.stand_in)
+    channel.send(
+        "runtime", kind=runtime.kind, torch=runtime.torch, torch_npu=runtime.torch_npu, soc=runtime.soc
+    )
+    import torch
+    import torch_npu  # noqa: F401 - registers the NPU
+
+    torch.npu.set_device(0)
+    if runtime.kind == "stand-in":
+        _compute_aten()
+    watch = Watch()
+    declared = {(d.op_file.path, d.spec.name): d for d in Setup(request, watch, runtime.kind).run()}
+    setting = Setting(request.mode, runtime.kind, watch)
+    for file, name, case in request.subjects:
+        item = declared[file, name]
+        found = next(c for c in candidates(item.spec) if c.name == case)
+        identity = {"file": file, "operator": name, "case": case}
+        if item.style == "import" and not request.judge_imported:
+            channel.send("elsewhere", **identity)
+            continue
+        _Judge(channel, setting, item, identity).judge(found)
+
+
+def _compute_aten() -> None:
+    """Let aten operators compute on the stand-in, as far as this opkit has kernels for them."""
+    from opkit.cann.aten import install_aten_kernels
+
+    install_aten_kernels()
+
+
+class _Judge:
+    """Runs the stages of one operator and case."""
+
+    def __init__(
+        self, channel: Channel, setting: Setting, declared: Declared, identity: dict[str, str]
+    ) -> None:
+        self.channel, self.setting, self.declared, self.identity = channel, setting, declared, identity
+
+    def judge(self, found: Candidate | NoCase) -> None:
+        """Run stage after stage until one is not proved."""
+        names = STAGES[self.setting.mode]
+        if isinstance(found, NoCase):
+            self._begin(names[0])
+            self._stage(not_run(names[0], found.reason))
+            self.channel.send("finished", **self.identity)
+            return
+        self._begin(names[0])
+        case = self._choose(found)
+        subject = Subject(self.setting, self.declared, case)
+        for name in names:
+            self._begin(name)
+            if name == "values" and self._omit_values(subject):
+                continue
+            result = self._run(name, subject)
+            self._stage(result)
+            if result.verdict != PROVED:
+                break
+        self.channel.send("finished", **self.identity)
+
+    def _begin(self, stage: str) -> None:
+        self.channel.send("begin", stage=stage, style=self.declared.style, **self.identity)
+
+    def _stage(self, result: StageResult) -> None:
+        self.channel.send("stage", stage=result.to_json(), **self.identity)
+
+    def _run(self, name: str, subject: Subject) -> StageResult:
+        """Run one stage; an exception that it did not expect is its failure, with the type and text."""
+        try:
+            return _stage_function(name)(subject)
+        except Exception as error:
+            return StageResult(name, FAILED, {}, first_line(error))
+
+    def _choose(self, found: Candidate) -> Case:
+        """Take the first alternative that Meta kernel and eager kernel accept, else one the Meta kernel accepts."""
+        if len(found.alternatives) == 1:
+            return found.alternatives[0][1]
+        half: list[tuple[str, Case]] = []
+        for what, case in found.alternatives:
+            meta, kernel = self._accepts(case)
+            if meta and kernel:
+                self._note(f"case made from the schema: {what}")
+                return case
+            half += [(what, case)] if meta else []
+        who = "the eager kernel" if half else "the Meta kernel"
+        self._note(f"cases made from the schema; {who} accepts none of them: write `cases:`")
+        return (half or list(found.alternatives))[0][1]
+
+    def _accepts(self, case: Case) -> tuple[bool, bool]:
+        """Tell whether the Meta kernel and the eager kernel take these inputs; what is not there refuses nothing."""
+        from opkit.cann.operators import find_operator
+        from opkit.prove import fake
+
+        name = self.declared.qualified
+        if self.declared.problem or not is_defined(name):
+            return True, True
+        operator = find_operator(name)
+        given = on_npu(Subject(self.setting, self.declared, case).inputs())
+        args, kwargs = given.call()
+        meta = not has_meta(name) or _succeeds(lambda: fake.call(operator, given))
+        return meta, meta and _succeeds(lambda: operator(*args, **kwargs))
+
+    def _omit_values(self, subject: Subject) -> bool:
+        reason = ""
+        if self.declared.reference is None:
+            reason = "values not compared: the YAML names no reference function"
+        elif not subject.runs:
+            reason = "values not compared: no run was executed"
+        if reason:
+            self.channel.send("omitted", stage="values", text=reason, **self.identity)
+        return bool(reason)
+
+    def _note(self, text: str) -> None:
+        self.channel.send("note", text=text, **self.identity)
+
+
+def _succeeds(action: Callable[[], object]) -> bool:
+    try:
+        action()
+    except Exception:
+        return False
+    return True
+
+
+def _stage_function(name: str) -> Callable[[Subject], StageResult]:
+    """Import a stage when it is needed: torchair must not be imported in an npugraph_ex worker."""
+    import importlib
+
+    run: Callable[[Subject], StageResult] = importlib.import_module(f"opkit.prove.stages.{name}").run
+    return run
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,167 @@
+"""A proof as a table for people: one line per stage, failures spelled out below."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from opkit.prove.protocol import ENTERS, FAILED, PROVED, ModeResult, OperatorResult, Proof, StageResult
+
+# Width where there is no terminal: fits a CI log and an e-mail.
+WIDTH = 100
+
+_STYLES = {PROVED: "green", FAILED: "bold red"}
+
+
+def render(proof: Proof, width: int = WIDTH, color: bool = False) -> str:
+    """Print the report; `width` is the number of columns."""
+    from rich.console import Console
+
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer,
+        width=width,
+        force_terminal=color,
+        no_color=not color,
+        color_system="standard" if color else None,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    console.print(_table(proof))
+    for line in _failures(proof, width):
+        console.print(line, soft_wrap=True)
+    console.print(_summary(proof), soft_wrap=True)
+    # A table pads its cells; nobody wants the blanks at the ends of lines.
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+
+
+def _table(proof: Proof) -> Any:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.ASCII2 if not _unicode() else box.SIMPLE_HEAD, expand=True, pad_edge=False)
+    table.add_column("operator", ratio=3, overflow="fold")
+    table.add_column("stage", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("evidence", ratio=7, overflow="fold")
+    for operator in proof.operators:
+        head = [operator.name, operator.style, f"case {operator.case}"]
+        rows = list(_rows(operator))
+        for index, (stage, result) in enumerate(rows):
+            last = index == len(rows) - 1
+            label = head[index] if index < len(head) and not last else "\n".join(head[index:])
+            table.add_row(
+                Text(label),
+                Text(stage),
+                Text(result.verdict, style=_STYLES.get(result.verdict, "yellow")),
+                Text(result.reason.splitlines()[0] if result.reason else summary(result)),
+                end_section=last,
+            )
+    return table
+
+
+def _unicode() -> bool:
+    import sys
+
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    return "utf" in encoding.lower()
+
+
+def _rows(operator: OperatorResult) -> Iterator[tuple[str, StageResult]]:
+    """List the stages; what every mode found alike is shown once."""
+    modes = operator.modes
+    names = list(dict.fromkeys(stage.name for mode in modes for stage in mode.stages))
+    for name in names:
+        found = [(mode, stage) for mode in modes for stage in mode.stages if stage.name == name]
+        alike = all((s.verdict, s.reason) == (found[0][1].verdict, found[0][1].reason) for _, s in found)
+        if name in (mode.mode for mode in modes) or (len(found) == len(modes) and alike and name != "values"):
+            yield name, found[0][1]
+            continue
+        for mode, stage in found:
+            yield f"{name} ({mode.mode})", stage
+
+
+def _outputs(evidence: Mapping[str, Any]) -> str:
+    outputs = ", ".join(map(str, evidence.get("outputs", []))) or evidence.get("registered as", "")
+    symbolic = ", ".join(map(str, evidence.get("symbolic outputs", [])))
+    return f"{outputs}; symbolic {symbolic}" if symbolic else str(outputs)
+
+
+def _host(evidence: Mapping[str, Any]) -> str:
+    written = evidence.get("written")
+    return f"{evidence.get('kernel', '')}" + (f"; writes {', '.join(written)}" if written else "")
+
+
+def _capture(evidence: Mapping[str, Any]) -> str:
+    tasks = evidence.get("tasks")
+    calls = evidence.get("kernel calls", {})
+    parts = [f"captured {', '.join(tasks)}" if isinstance(tasks, list) else "captured"]
+    if calls.get("replay") is not None:
+        parts.append(f"{calls['replay']} kernel calls in the replay")
+    if evidence.get("written by replay"):
+        parts.append(f"replay writes {', '.join(evidence['written by replay'])}")
+    return "; ".join([*parts, str(evidence.get("sizes", ""))])
+
+
+def _ge(evidence: Mapping[str, Any]) -> str:
+    nodes = [n.split(": ", 1)[1] for n in evidence.get("graph", []) if ": Data(" not in n and "NetOutput" not in n]
+    runs = evidence.get("run") or f"{evidence.get('runs', 0)} runs"
+    return "; ".join([*nodes, str(runs), str(evidence.get("sizes", ""))])
+
+
+_SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "schema": lambda e: "registered as declared",
+    "meta": _outputs,
+    "host": _host,
+    "dynamo": lambda e: f"{e.get('graphs')} graph, {e.get('operator nodes')} node of the operator",
+    "npugraph_ex": _capture,
+    "ge": _ge,
+    "values": lambda e: f"equal to {e.get('reference')}: {', '.join(e.get('compared', []))}",
+}
+
+
+def summary(stage: StageResult) -> str:
+    """Say in one line what a proved stage saw; the whole evidence is in the JSON report."""
+    known = _SUMMARIES.get(stage.name)
+    return known(stage.evidence) if known else ""
+
+
+def _failures(proof: Proof, width: int) -> Iterator[str]:
+    for operator in proof.operators:
+        for mode in operator.modes:
+            if mode.verdict != ENTERS:
+                title = f"{operator.name} [{operator.style}, case {operator.case}] {mode.mode}: {mode.verdict}"
+                yield f"{title}\n{textwrap.indent(_wrapped(mode.reason, width - 4), '    ')}"
+    for text in _notes(proof):
+        yield f"note: {text}"
+
+
+def _wrapped(text: str, width: int) -> str:
+    lines = (textwrap.wrap(line, width, drop_whitespace=False) or [""] for line in text.splitlines())
+    return "\n".join(part for line in lines for part in line)
+
+
+def _notes(proof: Proof) -> Iterator[str]:
+    """List each note once, with the operators it is about."""
+    about: dict[str, list[str]] = {}
+    for operator in proof.operators:
+        for mode in operator.modes:
+            for text in mode.notes:
+                names = about.setdefault(text, [])
+                if operator.name not in names:
+                    names.append(operator.name)
+    for text, names in about.items():
+        yield f"{text} ({', '.join(names)})"
+
+
+def _summary(proof: Proof) -> str:
+    modes: list[ModeResult] = [mode for operator in proof.operators for mode in operator.modes]
+    entering = sum(mode.verdict == ENTERS for mode in modes)
+    runtime = proof.runtime
+    where = f"{runtime.kind}, torch {runtime.torch}, torch_npu {runtime.torch_npu}, {runtime.soc}".rstrip(", ")
+    total = f"{entering} of {len(modes)} enter"
+    return f"{total} ({len(proof.operators)} operator cases; runtime: {where})"
