@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -31,12 +32,12 @@ class Allocator:
     # The dtype `like.new_empty` has by itself.
     dtype: str = ""
 
-    def tensor(self, size: str, dtype: str) -> str:
+    def tensor(self, size: str, dtype: str, prefix: str = "", suffix: str = "", indent: int = 0) -> str:
         """Print the call that makes a tensor."""
-        if not self.like:
-            return call("torch.empty", (size, f"dtype={dtype}", f"device={self.device}"), 0)
-        arguments = (size,) if dtype == self.dtype else (size, f"dtype={dtype}")
-        return call(f"{self.like}.new_empty", arguments, 0)
+        arguments = [size] if dtype == self.dtype else [size, f"dtype={dtype}"]
+        if self.like:
+            return call(f"{self.like}.new_empty", arguments, indent, prefix, suffix)
+        return call("torch.empty", [*arguments, f"device={self.device}"], indent, prefix, suffix)
 
 
 def allocator(schema: OperatorSchema, signature: Signature) -> Allocator:
@@ -78,10 +79,9 @@ def kernel_body(
     schema = rule.spec.schema
     scope = Scope.of_arguments(schema.arguments, signature.spelling, environment)
     lines = list(signature.prologue)
-    names = set(signature.spelling.values())
     for name, expression in rule.bindings:
         value = printed(expression, scope)
-        python = name if name not in taken or name in names else f"{name}_"
+        python = f"{name}_" if name in taken else name
         lines.append(f"{python} = {value.text}")
         scope = scope.bind(name, value.kind, python)
     lines += [_requirement(r, scope) for r in rule.require]
@@ -96,7 +96,8 @@ def _indented(line: str) -> str:
 def _requirement(requirement: Requirement, scope: Scope) -> str:
     condition = printed(requirement.condition, scope)
     test = condition.text if condition.base == "bool" else f"{condition.at(OR + 1)} != 0"
-    return call("torch._check", (test, f"lambda: {_message(requirement, scope)}"), 0)
+    text = call("torch._check", (test, f"lambda: {_message(requirement, scope)}"), INDENT)
+    return textwrap.dedent(text)
 
 
 def _message(requirement: Requirement, scope: Scope) -> str:
@@ -127,28 +128,32 @@ def _field(field: str, requirement: Requirement, scope: Scope) -> str:
 
 
 def _results(rule: Rule, signature: Signature, scope: Scope) -> list[str]:
-    if not rule.outputs:
-        return ["return None"]
+    """The lines that make and return the results."""
     make = allocator(rule.spec.schema, signature)
-    results = []
+    fresh: list[tuple[str, str] | str] = []
     for output in rule.outputs:
         if isinstance(output, Fresh):
             size, dtype = printed(output.size, scope, "shape"), printed(output.dtype, scope, "dtype")
-            results.append(make.tensor(size.text, dtype.text))
+            fresh.append((size.text, dtype.text))
         elif isinstance(output, Aliased):
-            results.append(signature.spelling[output.argument])
-    setup = list(make.setup) if any(isinstance(o, Fresh) for o in rule.outputs) else []
-    line = f"return {', '.join(results)}"
+            fresh.append(signature.spelling[output.argument])
+    setup = list(make.setup) if any(isinstance(item, tuple) for item in fresh) else []
+    plain = [item if isinstance(item, str) else make.tensor(*item) for item in fresh]
+    line = f"return {', '.join(plain)}" if plain else "return None"
     if len(line) + INDENT <= LINE_LENGTH and "\n" not in line:
         return [*setup, line]
-    if len(results) == 1:
-        return [*setup, _long_call(results[0])]
-    items = "".join(f"    {item},\n" for item in results)
-    return [*setup, f"return (\n{items})"]
-
-
-def _long_call(text: str) -> str:
-    return f"return {text}" if "\n" in text else f"return (\n    {text}\n)"
+    if len(fresh) == 1 and isinstance(fresh[0], tuple):
+        # The body is indented later on; the line is measured as it will stand.
+        text = make.tensor(*fresh[0], prefix="return ", indent=INDENT)
+        return [*setup, textwrap.dedent(text)]
+    items = [
+        f"        {item}," if isinstance(item, str) else make.tensor(*item, suffix=",", indent=8)
+        for item in fresh
+    ]
+    return [
+        *setup,
+        "\n".join(["return (", *(textwrap.indent(textwrap.dedent(i), "    ") for i in items), ")"]),
+    ]
 
 
 def _unused(name: str, signature: Signature) -> str:

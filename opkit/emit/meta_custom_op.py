@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opkit.emit.header import call, docstring, quoted
+from opkit.emit.header import call, docstring, long_string, quoted
 from opkit.emit.meta_kernel import (
     DEVICE,
     LOAD,
@@ -23,17 +23,11 @@ from opkit.model.schema import is_tensor_like
 
 CANNOT_ALIAS = "OPK210"
 NO_OVERLOADS = "OPK211"
+NO_KEYWORD_TENSORS = "OPK212"
 
 _CUSTOM_OP = '''
 
-def custom_op(
-    name: str,
-    *,
-    mutates_args: Sequence[str],
-    device_types: str | None,
-    schema: str,
-    tags: Sequence[torch.Tag] = (),
-) -> Callable[[Callable[..., Any]], Any]:
+def custom_op(name: str, *, schema: str, **settings: Any) -> Callable[[Callable[..., Any]], Any]:
     """torch.library.custom_op, or the operator it made before when this module is imported again."""
     wanted = torch._C.parse_schema(name + schema)
     for existing in torch._C._jit_get_schemas_for_operator(name):
@@ -45,9 +39,7 @@ def custom_op(
                 f"  declared:   {wanted}"
             )
         return lambda function: made_here
-    return torch.library.custom_op(
-        name, mutates_args=mutates_args, device_types=device_types, schema=schema, tags=tags
-    )
+    return torch.library.custom_op(name, schema=schema, **settings)
 '''
 _KERNEL = '''
 
@@ -77,6 +69,13 @@ def _problems(spec: OpSpec) -> list[Diagnostic]:
         message = f"custom_op cannot define the overload `{spec.name}`"
         help_ = "give the operator a name of its own, or use the library style"
         problems.append(Diagnostic(NO_OVERLOADS, Severity.ERROR, message, spec.schema.mark, help_, spec.name))
+    tensor = next((a for a in spec.schema.keyword_only if is_tensor_like(a.type)), None)
+    if tensor is not None:
+        message = f"custom_op takes no keyword-only tensor, and `{tensor.name}` is one"
+        help_ = "move it in front of the `*`, or use the library style"
+        problems.append(
+            Diagnostic(NO_KEYWORD_TENSORS, Severity.ERROR, message, tensor.mark, help_, spec.name)
+        )
     return problems
 
 
@@ -111,7 +110,7 @@ def _operator(kernel: MetaKernel, options: Options, import_lines: list[str]) -> 
         quoted(kernel.name.qualified),
         f"mutates_args=({', '.join(mutated)}{',' if len(mutated) == 1 else ''})",
         f"device_types={'DEVICE' if has_tensor else 'None'}",
-        f"schema={quoted(schema.signature())}",
+        _schema(schema.signature()),
     ]
     if tags(kernel.spec):
         arguments.append(f"tags={tags(kernel.spec)}")
@@ -126,6 +125,11 @@ def _operator(kernel: MetaKernel, options: Options, import_lines: list[str]) -> 
     head = f"{call('custom_op', arguments, 0, '@')}\n{definition(kernel.function, kernel.signature)}\n"
     text = f"{head}{prologue}{passed}\n"
     return f"\n\n{text}\n\n{_fake(kernel, options, import_lines)}{side_effect(kernel)}"
+
+
+def _schema(signature: str) -> str:
+    text = long_string(signature, 8)
+    return f"schema={text}" if "\n" not in text else f"schema=(\n        {text}\n    )"
 
 
 def _fake(kernel: MetaKernel, options: Options, import_lines: list[str]) -> str:

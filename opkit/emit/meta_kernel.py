@@ -22,7 +22,7 @@ from opkit.shape.source import called, library_functions, library_names
 
 # Names a generated module uses itself; no argument or operator function may hide them.
 RESERVED = frozenset(
-    [
+    {
         "torch",
         "Tensor",
         "LIBRARIES",
@@ -33,45 +33,9 @@ RESERVED = frozenset(
         "custom_op",
         "kernel",
         "load",
-        "functools",
-        "importlib",
-        "kernels",
-        "re",
-        "Path",
-        "Any",
-        "Callable",
-        "Sequence",
-        "Shape",
-        "list",
-        "tuple",
-        "dict",
-        "set",
-        "range",
-        "len",
-        "min",
-        "max",
-        "abs",
-        "sum",
-        "next",
-        "zip",
-        "getattr",
-        "isinstance",
-        "globals",
-        "str",
-        "int",
-        "bool",
-        "float",
-        "complex",
-        "object",
-        "enumerate",
-        "print",
-    ]
+    }
+    | {"functools", "importlib", "kernels", "re", "Path", "Any", "Callable", "Sequence", "Shape"}
 )
-
-
-def reserved() -> frozenset[str]:
-    """Every name that a generated module may use itself, its copies of library functions included."""
-    return RESERVED | library_names()
 
 
 @dataclass(frozen=True)
@@ -118,24 +82,36 @@ def prepare(op_file: OpFile, options: Options) -> tuple[tuple[MetaKernel, ...], 
     kernels: list[MetaKernel] = []
     problems: list[Diagnostic] = []
     functions: set[str] = set()
-    taken = reserved()
     for spec in unique_operators(op_file):
         rule = resolve(spec, op_file, options.environment)
         problems += rule.diagnostics
         if not rule.usable:
             continue
-        of = signature(spec.schema, taken)
         try:
-            body = "" if rule.python else kernel_body(rule, of, options.environment, taken)
+            of, body = _signature_and_body(rule, options.environment)
         except RuleError as error:
             problems.append(replace(error.diagnostic, operator=spec.name))
             continue
         function = function_name(spec.schema.name, functions)
         functions.add(function)
-        kernels.append(
-            MetaKernel(spec, rule, qualify(spec.schema.name, options.namespace), function, of, body)
-        )
+        name = qualify(spec.schema.name, options.namespace)
+        kernels.append(MetaKernel(spec, rule, name, function, of, body))
     return tuple(kernels), tuple(problems)
+
+
+def _signature_and_body(rule: Rule, environment: Environment) -> tuple[Signature, str]:
+    """Print the kernel; arguments named like a function that its body calls (`min`, say) get another name."""
+    taken: frozenset[str] = RESERVED
+    of = signature(rule.spec.schema, taken)
+    if rule.python is not None:
+        return of, ""
+    body = kernel_body(rule, of, environment, taken)
+    called_names = frozenset(re.findall(r"(?<![\w.])(\w+)\(", body))
+    if called_names & (set(of.spelling.values()) | {name for name, _ in rule.bindings}):
+        taken |= called_names
+        of = signature(rule.spec.schema, taken)
+        body = kernel_body(rule, of, environment, taken)
+    return of, body
 
 
 def prepared(op_file: OpFile, options: Options) -> tuple[MetaKernel, ...]:
@@ -169,7 +145,7 @@ def function_name(name: OperatorName, used: set[str]) -> str:
     candidate, number = base, 1
     while (
         candidate in used
-        or candidate in reserved()
+        or candidate in RESERVED | library_names()
         or keyword.iskeyword(candidate)
         or hasattr(builtins, candidate)
     ):
@@ -235,12 +211,10 @@ def imports(body: str, lines: Sequence[str]) -> str:
     standard = []
     if "functools." in body:
         standard.append("import functools")
-    if "importlib." in body:
-        standard += (
-            ["import importlib", "import importlib.util"]
-            if "importlib.util" in body
-            else ["import importlib"]
-        )
+    if "importlib.import_module" in body:
+        standard.append("import importlib")
+    if "importlib.util" in body:
+        standard.append("import importlib.util")
     if "re.sub(" in body:
         standard.append("import re")
     abc = [name for name in ("Callable", "Sequence") if f"{name}[" in body]

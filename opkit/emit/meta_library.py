@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opkit.emit.body import needs_fake
-from opkit.emit.header import call, docstring, quoted
+from opkit.emit.header import call, docstring, long_string
 from opkit.emit.meta_kernel import (
     DEVICE,
     LOAD,
@@ -93,7 +93,7 @@ def emit(op_file: OpFile, options: Options) -> str:
 
 
 def _function(kernel: MetaKernel, options: Options, import_lines: list[str]) -> str:
-    arguments = [quoted(kernel.schema)]
+    arguments = [long_string(kernel.schema)]
     if tags(kernel.spec):
         arguments.append(f"tags={tags(kernel.spec)}")
     if needs_fake(kernel.spec.schema):

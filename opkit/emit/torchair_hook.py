@@ -49,13 +49,9 @@ class AfterTorchair(MetaPathFinder):
 
 def import_with_torchair(module: str) -> None:
     """Import a module now if torchair is imported already, else as soon as it is."""
-    if any(hasattr(sys.modules.get(name), "get_npu_backend") for name in TORCHAIR[:1]) or _separate():
+    if any("get_npu_backend" in vars(sys.modules[name]) for name in TORCHAIR if name in sys.modules):
         importlib.import_module(module)
     elif not any(isinstance(f, AfterTorchair) and f.module == module for f in sys.meta_path):
+        # torch_npu puts a placeholder for `torchair` into sys.modules, hence the look inside above.
         sys.meta_path.insert(0, AfterTorchair(module))
-
-
-def _separate() -> bool:
-    """Tell whether a separately installed torchair is imported; torch_npu puts a placeholder in its place."""
-    return "get_npu_backend" in getattr(sys.modules.get("torchair"), "__dict__", {})
 '''

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from opkit.model.diagnostic import Mark
 from opkit.shape.errors import NEEDS_ENVIRONMENT, UNKNOWN_NAME, RuleError, nearest
 from opkit.shape.helpers import Helper
 from opkit.shape.scope import Scope
-from opkit.shape.value import ATOM, COMPARE, CONDITIONAL, OR, Printed
+from opkit.shape.value import AND, ATOM, COMPARE, CONDITIONAL, OR, Printed
 
 # Members without arguments. Kind of the value -> member -> (text, kind of the result).
 _TENSOR_MEMBERS = {
@@ -86,8 +88,36 @@ def _cann_820(arguments: list[Printed], scope: Scope, mark: Mark) -> Printed:
     if version is None:
         raise RuleError(NEEDS_ENVIRONMENT, "this rule depends on the CANN version", mark,
                         "say which one the code is for: --cann-version 8.2")  # fmt: skip
-    numbers = [int(part) for part in version.replace("RC", ".").split(".") if part.isdigit()]
-    return Printed(str(tuple(numbers[:2]) >= (8, 2)), "bool")
+    return Printed(str(_numbers(version) >= (8, 2)), "bool")
+
+
+def _isclose(arguments: list[Printed], scope: Scope, mark: Mark) -> Printed:
+    """From torch 2.12 on always the broadcast shape; before, op-plugin took the first shape for equal_nan."""
+    version = scope.environment.torch_version
+    if version is None:
+        raise RuleError(NEEDS_ENVIRONMENT, "this rule depends on the torch version", mark,
+                        "say which one the code is for: --torch-version 2.13")  # fmt: skip
+    left, right = (a.at(ATOM) for a in arguments[:2])
+    broadcast = f"torch.broadcast_shapes({left}.shape, {right}.shape)"
+    if _numbers(version) >= (2, 12):
+        return Printed(broadcast, "shape")
+    condition = f"{left}.is_floating_point() and {arguments[4].at(AND)}"
+    return Printed(f"{left}.shape if {condition} else {broadcast}", "shape", CONDITIONAL)
+
+
+def _group_norm_silu_dtype(arguments: list[Printed], scope: Scope, mark: Mark) -> Printed:
+    """Ascend950 and later promote with the weight or else the bias; before, the input decides."""
+    soc = scope.environment.soc_version
+    if soc is None:
+        raise RuleError(NEEDS_ENVIRONMENT, "this rule depends on the SoC", mark,
+                        "say which one the code is for: --soc-version Ascend910B2")  # fmt: skip
+    if not soc.startswith("Ascend95"):
+        return arguments[0]
+    return Printed(f"promote_first_present({', '.join(a.text for a in arguments)})", "dtype")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in re.findall(r"\d+", version)[:2])
 
 
 def _first_and_second_1(arguments: list[Printed], scope: Scope, mark: Mark) -> Printed:
@@ -116,6 +146,8 @@ _INLINE = {
     "is_complex": _complex,
     "get_dimlist_for_tensor": _all_dims,
     "is_gte_cann_version_820rc1": _cann_820,
+    "isclose_output_size": _isclose,
+    "npu_group_norm_silu_dst_type": _group_norm_silu_dtype,
     "npu_moe_token_permute_grad_out_size": _first_and_second_1,
     "npu_moe_token_permute_grad_v2_out_size": _value_and_second_1,
     "npu_moe_token_unpermute_grad_v2_permuted_tokens_out_size": _value_and_second_1,

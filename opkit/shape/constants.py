@@ -23,6 +23,17 @@ SCALAR_TYPES: tuple[str, ...] = (
 MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "_mkldnn", "sparse_csc", "sparse_bsr", "sparse_bsc")
 
+# torch_npu's dtype numbers for types that torch lacked when they were given.
+NPU_DTYPES = {
+    "INT4": 285,
+    "HIFLOAT8": 290,
+    "FLOAT8_E5M2": 291,
+    "FLOAT8_E4M3FN": 292,
+    "FLOAT8_E8M0": 293,
+    "FLOAT4_E2M1": 296,
+    "FLOAT4_E1M2": 297,
+}
+
 # C++ enumerators whose names differ from torch's Python names.
 _CPP_NAMES = {
     "Byte": "uint8",
@@ -67,6 +78,8 @@ def _constants() -> dict[str, Constant]:
         table[f"c10::ScalarType::{cpp}"] = dtype
     for number, name in enumerate(("None", "Mean", "Sum")):
         table[f"at::Reduction::{name}"] = Constant("int", str(number))
+    for name, number in NPU_DTYPES.items():
+        table[f"c10_npu::DType::{name}"] = Constant("int", str(number))
     # `bool`, `int8`, ... are dtypes in a rule; these two are what C++ writes for "no value".
     table["at::nullopt"] = table["c10::nullopt"] = table["std::nullopt"] = Constant("none", "None")
     return table

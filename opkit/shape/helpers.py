@@ -110,6 +110,10 @@ _CPP = (
     ("npu_nsa_compress_attention_infer_topk_out_size", "shape value value value", "shape", "nsa_topk_shape"),
     ("npu_nsa_select_attention_infer_out_size", "shape shape value value value", "shape", "nsa_select_shape"),
     ("npu_moe_token_permute_out_size", "shape shape value", "shape", "moe_permute_shape"),
+    ("npu_moe_distribute_dispatch_setup_out_size", f"shape shape{8 * ' value'}", "shapes",
+     "dispatch_setup_shapes"),
+    ("npu_moe_distribute_dispatch_teardown_out_size", f"shape shape{7 * ' value'}", "shapes",
+     "dispatch_teardown_shapes"),
     ("npu_moe_distribute_combine_setup_out_size", "shape value", "shapes", "combine_setup_shapes"),
     ("abs_out_dtype", "dtype", "dtype", "to_real"),
     ("angle_out_dtype", "dtype", "dtype", "angle_dtype"),
@@ -117,6 +121,7 @@ _CPP = (
     ("clamp_out_dtype", "tensor tensor? tensor?", "dtype", "result_type_present"),
     ("clamp_scalar_out_dtype", "tensor value value", "dtype", "result_type_present"),
     ("npu_group_quant_dst_type", "dtype?", "dtype", "group_quant_dtype"),
+    ("convert_to_scalar_type", "value", "dtype", "dtype_from_int"),
     ("npu_moe_distribute_dispatch_setup_out_dtype", "value", "dtype", "dtype_from_int"),
     ("result_type", "*tensor", "dtype", "result_type"),
     ("promoteTypes", "dtype dtype", "dtype", "torch.promote_types"),
@@ -133,6 +138,9 @@ _INLINE = (
     ("typeMetaToScalarType", "dtype", "dtype", ""),
     ("present", "value", "bool", ""),
     ("is_gte_cann_version_820rc1", "", "bool", ""),
+    ("isclose_output_size", "tensor tensor value value value", "shape", ""),
+    ("npu_group_norm_silu_dst_type", "dtype dtype? dtype?", "dtype", "promote_first_present"),
+    ("GetAclDataType", "value", "int", ""),
     ("npu_moe_token_permute_grad_out_size", "shape shape *value", "shape", ""),
     ("npu_moe_token_permute_grad_v2_out_size", "value shape *value", "shape", ""),
     ("npu_moe_token_unpermute_grad_v2_permuted_tokens_out_size", "value shape *value", "shape", ""),
@@ -154,7 +162,10 @@ def _table() -> dict[str, Helper]:
 HELPERS: Mapping[str, Helper] = MappingProxyType(_table())
 
 # Qualifiers that C++ expressions write in front of a helper.
-_QUALIFIERS = ("op_infer::", "op_plugin::", "op_api::", "at::native::", "at::", "c10::", "std::", "native::")
+_QUALIFIERS = (
+    *("op_infer::", "op_plugin::", "op_api::", "npu_preparation::", "c10_npu::"),
+    *("at::native::", "at::", "c10::", "std::", "native::"),
+)
 
 
 def find_helper(name: str) -> Helper | None:

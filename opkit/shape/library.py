@@ -1,9 +1,9 @@
 """Shape and dtype functions that generated Meta kernels call.
 
-Their source text is copied into a generated module when a rule names them, so that generated code does not
-depend on opkit. Each function is therefore self-contained: it uses `torch` and other functions of this
-module, nothing else. Sizes may be SymInts: only integer arithmetic, and no comparison that a result does not
-depend on.
+This module is read as text and never imported: the text is copied into a generated module when a rule names a
+function, so that generated code does not depend on opkit, and `opkit.shape.evaluation` runs the same text.
+Each function is therefore self-contained: it uses `torch` and other functions of this module, nothing else.
+Sizes may be SymInts: only integer arithmetic, and no comparison that a result does not depend on.
 
 The rules named in comments are op-plugin's `KernelNpuOutputSize.cpp` and `KernelNpuOutputDtype.cpp`.
 """
@@ -11,9 +11,10 @@ The rules named in comments are op-plugin's `KernelNpuOutputSize.cpp` and `Kerne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 # ruff: noqa: D103 - the text is meant for generated modules, where a docstring per function is noise.
 
@@ -242,6 +243,66 @@ def combine_setup_shapes(shape: Shape, world_size: Any) -> list[list[Any]]:
         [tokens, align(align(hidden, 32) + align(hidden, 8) // 8 * 4, 512)],
         [(tokens + world_size) * 16],
     ]
+
+
+def dispatch_setup_shapes(
+    shape: Shape,
+    ids: Shape,
+    world: Any,
+    rank: int,
+    experts: Any,
+    shard: int,
+    shared: Any,
+    shared_ranks: int,
+    quant: int,
+    dtype: int | None,
+) -> list[list[Any]]:
+    """Tokens sent to the experts, with their quantisation scales appended, in units of 512 bytes."""
+    tokens, hidden, top_k = shape[0], shape[1], ids[1]
+    if quant == 0:
+        width = align(align(2 * hidden, 32), 512) // 2
+    elif quant == 1:
+        width = align(align(hidden, 32), 512)
+    elif quant == 2:
+        width = align(align(hidden, 32) + 4, 512)
+    elif quant == 3:
+        width = align(align(hidden, 128) + 4 * ceildiv(hidden, 128), 512)
+    elif quant == 4:
+        width = align(align(hidden, 256) + align(ceildiv(hidden, 32), 2), 512)
+    else:
+        raise ValueError(f"quant_mode must be 0 to 4, got {quant}")
+    local = local_experts(world, rank, experts, shared_ranks)
+    sent = tokens * (top_k + shared)
+    return [[sent, width], [tokens * top_k], [(sent + world * local) * 16]]
+
+
+def dispatch_teardown_shapes(
+    shape: Shape,
+    ids: Shape,
+    world: Any,
+    rank: int,
+    experts: Any,
+    shard: int,
+    shared_ranks: int,
+    total: Any,
+    quant: int,
+) -> list[list[Any]]:
+    """Tokens received by this rank at most, their scales, and the counts."""
+    tokens, hidden, top_k = shape[0], shape[1], ids[1]
+    total = total if total else tokens * world
+    local = local_experts(world, rank, experts, shared_ranks)
+    received = total // shared_ranks if rank < shared_ranks else total * min(local, top_k)
+    scales = {3: [received, ceildiv(hidden, 128)], 4: [received, align(ceildiv(hidden, 32), 2)]}
+    return [[received, hidden], scales.get(quant, [received]), [received * 128], [local]]
+
+
+def local_experts(world: Any, rank: int, experts: Any, shared_ranks: int) -> Any:
+    return 1 if rank < shared_ranks else experts // (world - shared_ranks)
+
+
+def promote_first_present(dtype: torch.dtype, *others: torch.dtype | None) -> torch.dtype:
+    """`dtype` promoted with the first of the others that is there."""
+    return next((torch.promote_types(dtype, other) for other in others if other is not None), dtype)
 
 
 def promote(*dtypes: torch.dtype) -> torch.dtype:

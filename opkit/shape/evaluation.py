@@ -1,0 +1,77 @@
+"""Rules applied to real arguments: tensors of any kind (fake and meta ones too), ints and SymInts.
+
+What is evaluated is the Python that `opkit.shape.printing` prints, so a rule has one meaning only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from opkit.model.expression import Expression
+from opkit.shape.printing import printed
+from opkit.shape.rule import Aliased, Fresh, Rule
+from opkit.shape.scope import Environment, Scope
+from opkit.shape.source import library_functions, library_names
+
+
+class RequirementFailed(Exception):
+    """A `require` of the rule does not hold for these arguments."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a rule says about one result: shape and dtype of a new tensor, or the argument it is."""
+
+    shape: tuple[Any, ...] | None
+    dtype: Any
+    argument: str | None = None
+
+
+@lru_cache(maxsize=1)
+def _namespace() -> dict[str, Any]:
+    """Everything printed rules may name: torch and the library's functions."""
+    from collections.abc import Sequence
+
+    import torch
+
+    names: dict[str, Any] = {"torch": torch, "Any": Any, "Sequence": Sequence, "Shape": Sequence}
+    text = "from __future__ import annotations\n" + "\n\n".join(library_functions(library_names()))
+    exec(compile(text, "opkit/shape/library.py", "exec"), names)
+    return names
+
+
+def evaluate(expression: Expression, scope: Scope, values: Mapping[str, Any], want: str = "value") -> Any:
+    """Compute an expression; `values` are by Python spelling. Raises RuleError for what cannot be printed."""
+    text = printed(expression, scope, want).text
+    return eval(text, {**_namespace(), **values})
+
+
+def apply(
+    rule: Rule, arguments: Mapping[str, Any], environment: Environment | None = None
+) -> tuple[Result, ...]:
+    """Compute what a rule says about a call; `arguments` has every argument, defaults included.
+
+    Raises RequirementFailed when the rule refuses the arguments, RuleError when the rule is not usable, and
+    ValueError for a rule that is a Python function: that one has no description to compare with.
+    """
+    if rule.python is not None:
+        raise ValueError(f"the rule of {rule.spec.name} is the function {rule.python}")
+    scope = Scope.of_arguments(rule.spec.schema.arguments, environment=environment)
+    values = dict(arguments)
+    for name, expression in rule.bindings:
+        values[name] = evaluate(expression, scope, values)
+        scope = scope.bind(name, printed(expression, scope).kind, name)
+    for requirement in rule.require:
+        if not evaluate(requirement.condition, scope, values):
+            raise RequirementFailed(requirement.message.format(**values))
+    results = []
+    for output in rule.outputs:
+        if isinstance(output, Fresh):
+            shape = tuple(evaluate(output.size, scope, values, "shape"))
+            results.append(Result(shape, evaluate(output.dtype, scope, values, "dtype")))
+        elif isinstance(output, Aliased):
+            results.append(Result(None, None, output.argument))
+    return tuple(results)
