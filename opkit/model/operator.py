@@ -147,12 +147,22 @@ class OpSpec:
 
 
 @dataclass(frozen=True)
+class Suppression:
+    """A comment `# opkit: ignore[OPK101]` of an entry: findings of these codes on its lines are not shown."""
+
+    codes: tuple[str, ...]
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True)
 class OpFile:
     """A whole YAML file."""
 
     path: str
     operators: tuple[OpSpec, ...]
     all_versions: tuple[str, ...] = field(default=())
+    suppressions: tuple[Suppression, ...] = field(default=())
 
     def operator(self, name: str) -> OpSpec | None:
         """Find an operator by `base` or `base.overload`."""

@@ -139,7 +139,7 @@ class _CaseReader:
 
     def tensor(self, node: yaml.Node, argument: Argument) -> TensorSpec | None:
         match = _TENSOR.fullmatch(node.value) if isinstance(node, yaml.ScalarNode) else None
-        if match is None:
+        if match is None or not isinstance(node, yaml.ScalarNode):
             help = 'write "f16[4, 8]" or, with a named dim, "f16[B, 8]"'
             if is_null(node):
                 help += f"; only a {base_of(argument.type)}? can be null"

@@ -1,7 +1,8 @@
 """The C++ dialect of rules: what `gen_opapi` of op_plugin_functions.yaml hands to the compiler as it is.
 
-Covers what occurs there: operators and their precedence, calls, methods, indexing, brace lists, `c10::SmallVector`
-and `at::ArrayRef` construction, `std::get<k>`, casts, the conditional and the comma operator.
+Covers what occurs there: operators and their precedence, calls, methods, indexing, brace lists,
+`c10::SmallVector` and `at::ArrayRef` construction, `std::get<k>`, casts, the conditional and the comma
+operator.
 """
 
 from __future__ import annotations
@@ -32,8 +33,18 @@ _PYTHON_OPERATOR = {"||": "or", "&&": "and", "/": "//"}
 _LITERALS = {"true": True, "false": False, "nullptr": None}
 # Types that are a list of sizes when constructed.
 _LIST_TYPES = frozenset(
-    "c10::SmallVector SmallVector at::ArrayRef c10::ArrayRef at::IntArrayRef c10::IntArrayRef IntArrayRef "
-    "std::vector at::SmallVector c10::SymIntArrayRef".split()
+    [
+        "c10::SmallVector",
+        "SmallVector",
+        "at::ArrayRef",
+        "c10::ArrayRef",
+        "at::IntArrayRef",
+        "c10::IntArrayRef",
+        "IntArrayRef",
+        "std::vector",
+        "at::SmallVector",
+        "c10::SymIntArrayRef",
+    ]
 )
 _TEMPLATES = frozenset(["static_cast", "const_cast", "reinterpret_cast", "std::get"]) | _LIST_TYPES
 _INT_TYPES = frozenset(["int64_t", "int", "int32_t", "long"])

@@ -1,7 +1,8 @@
 """The default of an argument: the value torch's schema parser makes of it.
 
-From `parseDefaultValue` in torch/csrc/jit/frontend/function_schema_parser.cpp (torch 2.6 to 2.13). Where torch
-silently makes something odd of a default (`int x=0x10` is 0, `bool b=1` stays the int 1) the same value is kept.
+From `parseDefaultValue` in torch/csrc/jit/frontend/function_schema_parser.cpp (torch 2.6 to 2.13). Where
+torch silently makes something odd of a default (`int x=0x10` is 0, `bool b=1` stays the int 1) the same value
+is kept.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def _list(stream: TokenStream, type_: ListType) -> DefaultValue:
         stream.expect("]", "`]` at the end of the list")
         _check_list_type(stream, element, token)
         return tuple(values)
-    if token.kind == "name" and token.text not in ("True", "False") or type_.size is None:
+    if (token.kind == "name" and token.text not in ("True", "False")) or type_.size is None:
         help = "write [] for an empty list, e.g. int[] dims=[]"
         if token.text == "None":
             help = f"write {type_}? and the default None"
@@ -103,7 +104,7 @@ def _list(stream: TokenStream, type_: ListType) -> DefaultValue:
 def _check_list_type(stream: TokenStream, element: Type, token: Token) -> None:
     if not isinstance(element, BaseType) or element.name not in _INT_TYPES | {"float", "complex", "bool"}:
         raise stream.problem(
-            f"a list of {element} cannot have a default; only lists of int, SymInt, float, complex and bool can",
+            f"a list of {element} cannot have a default; lists of int, SymInt, float, complex and bool can",
             token,
             code=CODE,
             help=f"write {element}[]? and the default None",
@@ -148,7 +149,7 @@ def _name(stream: TokenStream, token: Token, type_: Type) -> DefaultValue:
         "true": "write True",
         "false": "write False",
         "none": "write None",
-        "inf": "a schema cannot hold an infinity; write float? and the default None, or a large finite number",
+        "inf": "a schema cannot hold an infinity; write float? and the default None, or a large number",
         "nan": "a schema cannot hold a NaN; write float? and the default None",
         "Sum": "write the number: int reduction=2",
         "None_": "write the number: int reduction=0",

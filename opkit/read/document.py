@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,8 @@ class Document:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     # The operator being read, for its diagnostics.
     operator: str = ""
+    # First and last line of each entry, for the comments that belong to it.
+    entries: list[tuple[int, int]] = field(default_factory=list)
 
     def compose(self) -> yaml.Node | None:
         """Parse the YAML; None for an empty file and for one with a syntax error, which is reported."""
@@ -169,7 +172,7 @@ def plain(node: yaml.Node, depth: int = 0) -> object:
     if isinstance(node, yaml.MappingNode):
         return {str(plain(k, depth + 1)): plain(v, depth + 1) for k, v in node.value}
     type_ = kind(node)
-    if type_ == "null":
+    if type_ == "null" or not isinstance(node, yaml.ScalarNode):
         return None
     if type_ == "bool":
         return bool(_constructor.construct_yaml_bool(node))
@@ -186,8 +189,8 @@ def plain(node: yaml.Node, depth: int = 0) -> object:
 def _places(raw: str, start: Place, style: str, value: str) -> list[Place]:
     """Find the place in the file of each character of a scalar's value.
 
-    Folding and indentation only ever add, drop or change white space, so the other characters of the value are
-    those of the file, in order.
+    Folding and indentation only ever add, drop or change white space, so the other characters of the value
+    are those of the file, in order.
     """
     content = _content(raw, start, style)
     places: list[Place] = []
@@ -201,7 +204,7 @@ def _places(raw: str, start: Place, style: str, value: str) -> list[Place]:
     return places
 
 
-def _content(raw: str, start: Place, style: str):  # type: ignore[no-untyped-def]
+def _content(raw: str, start: Place, style: str) -> Iterator[Place]:
     """Yield the place of each character of the scalar's content that is not white space."""
     line, column = start
     index = 0

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import yaml
 
-from opkit.model.diagnostic import Severity
+from opkit.model.diagnostic import Mark, Severity
 from opkit.model.operator import OpSpec
-from opkit.model.schema import OperatorSchema, base_of
+from opkit.model.schema import Argument, OperatorSchema, Return, base_of
 from opkit.read.cases import read_cases
 from opkit.read.document import STRUCTURE, Document, describe, is_null, kind, plain
 from opkit.read.gen_opapi import read_gen_opapi
@@ -26,10 +26,23 @@ NO_FUNC = "OPK017"
 # Keys that make an operator exist for a torch version.
 _KERNEL_KEYS = ("op_api", "acl_op", "sparse")
 _VERSION_KEYS = (*_KERNEL_KEYS, "dvm", "exposed", "internal_format_opapi")
-_OTHER_KEYS = (
-    "func tags dispatch device_check structured structured_delegate structured_inherits precomputed "
-    "use_const_ref_for_mutable_tensors gen_opapi impl_ns impl_name version autogen variants"
-).split()
+_OTHER_KEYS = [
+    "func",
+    "tags",
+    "dispatch",
+    "device_check",
+    "structured",
+    "structured_delegate",
+    "structured_inherits",
+    "precomputed",
+    "use_const_ref_for_mutable_tensors",
+    "gen_opapi",
+    "impl_ns",
+    "impl_name",
+    "version",
+    "autogen",
+    "variants",
+]
 _OPKIT_KEYS = ("meta", "ge", "cases", "reference", "kernel", "side_effect")
 _KNOWN_KEYS = (*_VERSION_KEYS, *_OTHER_KEYS, *_OPKIT_KEYS)
 
@@ -46,6 +59,7 @@ class Settings:
 def read_entry(document: Document, node: yaml.Node, section: str, settings: Settings) -> OpSpec | None:
     """Read one item; None if it is no operator of the wanted version or its schema cannot be read."""
     document.operator = ""
+    document.entries.append((node.start_mark.line + 1, max(node.end_mark.line, node.start_mark.line + 1)))
     if isinstance(node, yaml.ScalarNode) and "(" in node.value:
         # torch_npu's own YAML lists bare schemas.
         schema = _schema(document, document.source(node), section)
@@ -119,7 +133,8 @@ def _check_keys(document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]
 def _check_types(document: Document, schema: OperatorSchema, supported: set[str], settings: Settings) -> None:
     """Report types that a torch version the entry is for does not have."""
     wanted = [settings.version] if settings.version else sorted(supported & set(settings.versions))
-    for part in (*schema.arguments, *schema.returns):
+    parts: list[Argument | Return] = [*schema.arguments, *schema.returns]
+    for part in parts:
         name = base_of(part.type).name
         if name not in VERSIONED_TYPES:
             continue
@@ -176,11 +191,11 @@ def _spec(
         kernel=kernel,
         extra=tuple((name, plain(item)) for name, (_, item) in items.items()),
         side_effect=side_effect,
-        mark=_name_mark(document, items["func"][1], str(schema.name)),
+        mark=_name_mark(document, items["func"][1]),
     )
 
 
-def _name_mark(document: Document, func: yaml.Node, name: str):  # type: ignore[no-untyped-def]
+def _name_mark(document: Document, func: yaml.Node) -> Mark:
     assert isinstance(func, yaml.ScalarNode)
     return document.source(func).mark(0, max(func.value.find("("), 1))
 

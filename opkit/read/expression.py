@@ -17,7 +17,7 @@ Dialect = Literal["cpp", "python"]
 def parse_expression(
     text: str, mark: Mark, dialect: Dialect
 ) -> tuple[Expression | None, tuple[Diagnostic, ...]]:
-    """Parse an expression that stands in its file as it is, beginning at `mark`. Never raises for a bad one."""
+    """Parse an expression that stands in its file as it is, beginning at `mark`. Never raises."""
     return parse_expression_source(SourceText.at(text, mark), dialect)
 
 

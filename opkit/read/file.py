@@ -11,6 +11,7 @@ from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.model.operator import OpFile, OpSpec
 from opkit.read.document import STRUCTURE, Document, describe, is_null
 from opkit.read.entry import Settings, read_entry
+from opkit.read.suppressions import read_suppressions
 from opkit.read.versions import BUILT_IN_VERSIONS
 from opkit.shape.errors import nearest
 
@@ -93,7 +94,8 @@ def read_text(
     operators = _fold_symint(document, operators)
     _check_inherited(document, operators)
     _check_twice(document, operators)
-    return OpFile(document.path, tuple(operators), versions), tuple(document.diagnostics)
+    op_file = OpFile(document.path, tuple(operators), versions, read_suppressions(document))
+    return op_file, tuple(document.diagnostics)
 
 
 def _report_empty(document: Document) -> None:
@@ -165,7 +167,7 @@ def _operators(
 
 
 def _fold_symint(document: Document, operators: list[OpSpec]) -> list[OpSpec]:
-    """Take out the entries of `symint`: each repeats one of another section and only says how C++ passes sizes.
+    """Take out the entries of `symint`: each repeats another section's and only says how C++ passes sizes.
 
     The operator it belongs to gets ("symint", True) among its extra keys.
     """

@@ -1,4 +1,4 @@
-"""op-plugin's `gen_opapi:` key. What its generator (torchnpugen/struct) refuses is refused here, in better words."""
+"""op-plugin's `gen_opapi:` key. What its generator (torchnpugen/struct) refuses is refused here."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def _expression(document: Document, node: yaml.Node, what: str) -> Expression | 
     if not isinstance(node, yaml.ScalarNode) or is_null(node):
         help = ""
         if not isinstance(node, yaml.ScalarNode):
-            help = f"YAML reads {{ }} and [ ] as its own; put the expression in quotes: '{_first_line(document, node)}'"
+            line = document.raw_source(node).text.splitlines()[0]
+            help = f"YAML reads {{ }} and [ ] as its own; put the expression in quotes: '{line}'"
         document.report(
             STRUCTURE, f"{what} is an expression, found {describe(node)}", document.mark(node), help
         )
@@ -90,10 +91,6 @@ def _expression(document: Document, node: yaml.Node, what: str) -> Expression | 
     expression, diagnostics = parse_expression_source(document.source(node), "cpp", document.operator)
     document.diagnostics += diagnostics
     return expression
-
-
-def _first_line(document: Document, node: yaml.Node) -> str:
-    return document.raw_source(node).text.splitlines()[0]
 
 
 def _output(

@@ -44,8 +44,8 @@ def read_prototype(
 ) -> tuple[tuple[IrPrototype, ...], tuple[Diagnostic, ...]]:
     """Read an msOpGen json file, a list of operators or one of them.
 
-    `mark` is the place that names the file: findings about the file as a whole stand there. Never raises for a
-    user's mistake.
+    `mark` is the place that names the file: findings about the file as a whole stand there. Never raises for
+    a user's mistake.
     """
     reader = _Reader(str(path), mark)
     try:

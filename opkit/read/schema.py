@@ -1,12 +1,13 @@
 """The operator schema parser: `name.overload(Tensor(a!) x, *, int n=1) -> Tensor`.
 
-Accepts what torch's own parser accepts (torch/csrc/jit/frontend/function_schema_parser.cpp), with a closed list of
-type names and except what no operator can use: type variables, `...`, an `*` with nothing after it.
+Accepts what torch's own parser accepts (torch/csrc/jit/frontend/function_schema_parser.cpp), with a closed
+list of type names and except what no operator can use: type variables, `...`, an `*` with nothing after it.
 """
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Callable
 
@@ -320,7 +321,7 @@ class _Parser:
         elif repair:
             help = f"did you mean {repair}?"
         else:
-            help = "types: Tensor, int, SymInt, float, bool, str, Scalar, ScalarType, Device, ... with ?, [] or [N]"
+            help = "types: Tensor, int, SymInt, float, bool, str, Scalar, ScalarType, ... with ?, [] or [N]"
         return self.stream.problem(f"unknown type `{token.text}`", token, code=UNKNOWN_TYPE, help=help)
 
     def alias(self) -> Alias | None:
@@ -354,7 +355,7 @@ class _Parser:
         self, arguments: list[Argument], returns: list[Return]
     ) -> tuple[list[Argument], list[Return]]:
         """Give each `Tensor!` a letter that the schema does not use elsewhere."""
-        aliases = [a.alias for a in (*arguments, *returns) if a.alias]
+        aliases = [a.alias for a in arguments if a.alias] + [r.alias for r in returns if r.alias]
         if _FRESH not in aliases:
             return arguments, returns
         used = {letter for alias in aliases for letter in (*alias.before, *alias.after)}
@@ -369,7 +370,7 @@ class _Parser:
         )
 
 
-def _alias_letters():  # type: ignore[no-untyped-def]
+def _alias_letters() -> Iterator[str]:
     """a, b, ..., z, a1, b1, ..."""
     round_ = 0
     while True:

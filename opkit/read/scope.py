@@ -15,7 +15,6 @@ from opkit.model.expression import (
     Index,
     Literal,
     Name,
-    Sequence,
     Slice,
     Unary,
 )
@@ -157,7 +156,7 @@ def _check_helper(document: Document, name: str, mark: Mark, is_cpp: bool) -> No
 
 
 def check_bare_size(document: Document, expression: Expression, schema: OperatorSchema | None) -> None:
-    """Report a bare argument as C++ size that op-plugin does not turn into `.sizes()`, so it cannot compile."""
+    """Report a bare argument as size that op-plugin does not turn into `.sizes()`: it cannot compile."""
     if schema is None or not isinstance(expression, Name):
         return
     argument = schema.argument(expression.name)

@@ -14,9 +14,9 @@ Place = tuple[int, int]
 class SourceText:
     """A piece of text with the place of each character.
 
-    A YAML scalar may be folded, quoted or a literal block, so the text a schema is parsed from is not the text in
-    the file. `places` computes the place of every character; it is called only when a position is first asked
-    for. Without it the characters follow each other in the file.
+    A YAML scalar may be folded, quoted or a literal block, so the text a schema is parsed from is not the
+    text in the file. `places` computes the place of every character; it is called only when a position is
+    first asked for. Without it the characters follow each other in the file.
     """
 
     __slots__ = ("_line_starts", "_makes_places", "_places", "_start", "file", "text")

@@ -49,7 +49,7 @@ CPP = re.compile(
 
 
 def tokenize(source: SourceText, pattern: re.Pattern[str], code: str) -> list[Token]:
-    """Split the text; the last token is "end". Raises SyntaxProblem with `code` at a character that fits nothing."""
+    """Split the text; the last token is "end". Raises SyntaxProblem with `code`."""
     tokens = []
     for match in pattern.finditer(source.text):
         kind = match.lastgroup or ""

@@ -7,9 +7,34 @@ from __future__ import annotations
 
 # Types the schema parser of torch 2.6 and later knows by one word.
 BASE_TYPES = frozenset(
-    "Any AnyClassType AnyEnumType Capsule ConstQuantizerPtr Device DeviceIndex Generator Layout MemoryFormat None "
-    "NoneType QScheme Quantizer Scalar ScalarType Storage Stream SymInt Tensor bool complex float int number "
-    "str".split()
+    [
+        "Any",
+        "AnyClassType",
+        "AnyEnumType",
+        "Capsule",
+        "ConstQuantizerPtr",
+        "Device",
+        "DeviceIndex",
+        "Generator",
+        "Layout",
+        "MemoryFormat",
+        "None",
+        "NoneType",
+        "QScheme",
+        "Quantizer",
+        "Scalar",
+        "ScalarType",
+        "Storage",
+        "Stream",
+        "SymInt",
+        "Tensor",
+        "bool",
+        "complex",
+        "float",
+        "int",
+        "number",
+        "str",
+    ]
 )
 
 # Types only some torch versions know: name -> (first version, last version); None is open.
@@ -62,8 +87,36 @@ TYPE_REPAIRS = {
 
 # Words that are tokens of their own to torch's lexer, so nothing can be named by them. (`from` is allowed.)
 RESERVED_WORDS = frozenset(
-    "False None NoneType True Ellipsis and as assert break class continue def del elif else for global if import "
-    "in is not or pass raise return while with".split()
+    [
+        "False",
+        "None",
+        "NoneType",
+        "True",
+        "Ellipsis",
+        "and",
+        "as",
+        "assert",
+        "break",
+        "class",
+        "continue",
+        "def",
+        "del",
+        "elif",
+        "else",
+        "for",
+        "global",
+        "if",
+        "import",
+        "in",
+        "is",
+        "not",
+        "or",
+        "pass",
+        "raise",
+        "return",
+        "while",
+        "with",
+    ]
 )
 
 # Names a `ScalarType` default may use -> c10::ScalarType's number.
@@ -119,8 +172,28 @@ ENUM_DEFAULTS = {"float": 6, "complex": 9, "long": 4, "strided": 0, "Mean": 1, "
 
 # Device types torch knows without a backend; "npu" needs torch_npu and is therefore not accepted in a schema.
 DEVICE_TYPES = frozenset(
-    "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia "
-    "privateuseone".split()
+    [
+        "cpu",
+        "cuda",
+        "ipu",
+        "xpu",
+        "mkldnn",
+        "opengl",
+        "opencl",
+        "ideep",
+        "hip",
+        "ve",
+        "fpga",
+        "maia",
+        "xla",
+        "lazy",
+        "vulkan",
+        "mps",
+        "meta",
+        "hpu",
+        "mtia",
+        "privateuseone",
+    ]
 )
 
 

@@ -1,7 +1,7 @@
 """Which torch versions a `op_api: [v2.1, newest]`-like value means.
 
-The rule is `get_version` of op-plugin's torchnpugen (op_codegen_utils.py); what it silently reads as something
-else than it looks like is reported.
+The rule is `get_version` of op-plugin's torchnpugen (op_codegen_utils.py); what it silently reads as
+something else than it looks like is reported.
 """
 
 from __future__ import annotations

@@ -1,1 +1,54 @@
 """One check per module, each with a code and a page."""
+
+from __future__ import annotations
+
+import importlib
+
+from opkit.model.diagnostic import Diagnostic
+from opkit.model.operator import OpFile
+from opkit.rules.context import Context
+
+# Checks of operators that are to enter a graph, in the order of their codes.
+RULES = (
+    "opk101_returned_argument",
+    "opk102_no_effect",
+    "opk103_no_output_rule",
+    "opk104_no_tensor_argument",
+    "opk105_mutable_container",
+    "opk106_mutating_with_other_results",
+    "opk107_shared_alias",
+    "opk108_misleading_name",
+    "opk109_aclop_only",
+    "opk110_int_for_size",
+    "opk111_none_default",
+    "opk112_default_kind",
+    "opk113_host_list",
+    "opk114_text_device",
+    "opk115_several_out",
+    "opk118_missing_file",
+)
+# Checks of what op-plugin's own generator makes of an entry, for every section.
+GENERATOR_RULES = ("opk116_generator_limit", "opk117_version_limit")
+
+
+def check(op_file: OpFile, torch_version: str | None = None) -> tuple[Diagnostic, ...]:
+    """Run every rule over a file.
+
+    The graph rules look at `custom` operators only: what is `official` is torch's own, and torch knows how to
+    take it into a graph.
+    """
+    context = Context(op_file, torch_version)
+    graph_rules = [_module(name).check for name in RULES]
+    generator_rules = [_module(name).check for name in GENERATOR_RULES]
+    findings: list[Diagnostic] = []
+    for op in op_file.operators:
+        for rule in generator_rules:
+            findings += rule(op, context)
+        if op.section == "custom":
+            for rule in graph_rules:
+                findings += rule(op, context)
+    return tuple(findings)
+
+
+def _module(name: str):  # type: ignore[no-untyped-def]
+    return importlib.import_module(f"opkit.rules.{name}")

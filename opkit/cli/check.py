@@ -1,0 +1,82 @@
+"""`opkit check`: every mistake in operator YAML that can be seen without running."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from opkit.model.diagnostic import Diagnostic
+
+FORMATS = ("full", "concise", "json", "github", "junit", "sarif")
+
+
+@click.command("check")
+@click.argument("files", nargs=-1, required=True, metavar="FILES...")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="full", show_default=True)
+@click.option("--output-file", type=click.Path(dir_okay=False), help="Write the findings to this file.")
+@click.option("--torch-version", metavar="X.Y", help="Check the operators of this torch version only.")
+def command(files: tuple[str, ...], format_: str, output_file: str | None, torch_version: str | None) -> None:
+    """Find every mistake in operator YAML that can be seen without running.
+
+    Exits with 1 if there is an error or a warning (notes do not count), with 2 if a file cannot be read.
+    """
+    from opkit.errors import OpkitError
+    from opkit.report.diagnostics import render
+    from opkit.rules.run import UNREADABLE, check_path
+
+    if torch_version is not None and not _is_version(torch_version):
+        raise click.BadParameter(
+            f"{torch_version!r} is no torch version, e.g. 2.13", param_hint="--torch-version"
+        )
+    diagnostics: list[Diagnostic] = []
+    try:
+        for file in files:
+            diagnostics += check_path(file, torch_version)
+    except OpkitError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    text = render(diagnostics, format_, color=output_file is None and _color())
+    if output_file is None:
+        click.echo(text, nl=False)
+    else:
+        _write(output_file, text)
+    if format_ in ("full", "concise"):
+        click.echo(_summary(diagnostics, len(files)), err=True)
+    if any(d.code == UNREADABLE for d in diagnostics):
+        sys.exit(2)
+    sys.exit(1 if any(d.severity.value != "note" for d in diagnostics) else 0)
+
+
+def _is_version(text: str) -> bool:
+    parts = text.lstrip("v").partition("+")[0].split(".")
+    return len(parts) >= 2 and all(part.isdigit() for part in parts[:2])
+
+
+def _color() -> bool:
+    import os
+
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def _write(path: str, text: str) -> None:
+    from opkit.files import write_atomically
+
+    try:
+        write_atomically(Path(path), text)
+    except OSError as error:
+        click.echo(f"error: cannot write {path}: {error.strerror or error}", err=True)
+        sys.exit(2)
+
+
+def _summary(diagnostics: list[Diagnostic], files: int) -> str:
+    counts = [
+        f"{n} {name}{'s' * (n != 1)}"
+        for name in ("error", "warning", "note")
+        if (n := sum(d.severity.value == name for d in diagnostics))
+    ]
+    found = ", ".join(counts) if counts else "no findings"
+    return f"{found} in {files} file{'s' * (files != 1)}"

@@ -1,0 +1,30 @@
+"""`opkit explain`: the page of a diagnostic code."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+@click.command("explain")
+@click.argument("code", required=False)
+def command(code: str | None) -> None:
+    """Print the page of a diagnostic code, or list all codes."""
+    from opkit.rules.pages import PAGES, page, title
+
+    if code is None:
+        for known in PAGES:
+            click.echo(f"{known}  {title(known)}")
+        return
+    known = code.strip().upper()
+    if known.isdigit():
+        known = f"OPK{int(known):03}"
+    if known not in PAGES:
+        import difflib
+
+        close = difflib.get_close_matches(known, PAGES, 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        click.echo(f"error: no such code: {code}{hint}", err=True)
+        sys.exit(2)
+    click.echo(page(known), nl=False)

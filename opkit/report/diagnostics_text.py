@@ -1,0 +1,97 @@
+"""Findings for people: one line each, or with the source line and a caret under the exact place."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from opkit.model.diagnostic import Diagnostic, Mark, Severity
+
+_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+# Schemas run to hundreds of characters; an excerpt shows this much of a line.
+_WIDTH = 110
+
+
+def render(diagnostics: Sequence[Diagnostic], format: str, color: bool) -> str:
+    """Render as "full" or "concise"."""
+    painter = _Painter(color)
+    if format == "concise":
+        return "".join(_concise(d, painter) for d in diagnostics)
+    return "\n".join(_full(d, painter) for d in diagnostics)
+
+
+class _Painter:
+    def __init__(self, color: bool) -> None:
+        self.color = color
+        self.files: dict[str, list[str] | None] = {}
+
+    def paint(self, text: str, color: str, bold: bool = True) -> str:
+        return click.style(text, fg=color, bold=bold) if self.color else text
+
+    def line(self, mark: Mark) -> str | None:
+        """Read a line of a source file; None if the file is gone or shorter."""
+        if mark.file not in self.files:
+            try:
+                text = Path(mark.file).read_text(encoding="utf-8-sig", errors="replace")
+                self.files[mark.file] = text.split("\n")
+            except OSError:
+                self.files[mark.file] = None
+        lines = self.files[mark.file]
+        return lines[mark.line - 1].rstrip("\r") if lines and mark.line <= len(lines) else None
+
+
+def _concise(d: Diagnostic, painter: _Painter) -> str:
+    place = f"{d.mark}: " if d.mark else ""
+    return f"{place}{painter.paint(f'{d.severity.value} {d.code}', _COLORS[d.severity])} {d.message}\n"
+
+
+def _full(d: Diagnostic, painter: _Painter) -> str:
+    color = _COLORS[d.severity]
+    lines = [f"{painter.paint(f'{d.code} {d.severity.value}:', color)} {d.message}"]
+    if d.mark:
+        lines += _excerpt(d.mark, painter, color, "^")
+    for text, mark in d.related:
+        lines.append(f"note: {text}")
+        lines += _excerpt(mark, painter, "cyan", "-")
+    if d.help:
+        lines.append(f"{painter.paint('help:', 'green')} {d.help}")
+    return "\n".join(lines) + "\n"
+
+
+def _excerpt(mark: Mark, painter: _Painter, color: str, underline: str) -> list[str]:
+    line = painter.line(mark)
+    width = len(str(mark.line))
+    arrow = painter.paint(f"{' ' * width}-->", "blue")
+    if line is None:
+        return [f"{arrow} {mark}"]
+    start = mark.column - 1
+    text, start = _window(line.replace("\t", " "), start, mark.length)
+    pad = " " * _columns(text[:start])
+    length = max(_columns(text[start : start + mark.length]), 1)
+    bar = painter.paint(f"{' ' * width} |", "blue")
+    number = painter.paint(f"{mark.line} |", "blue")
+    return [
+        f"{arrow} {mark}",
+        bar,
+        f"{number} {text}",
+        f"{bar} {pad}{painter.paint(underline * length, color)}",
+    ]
+
+
+def _window(line: str, start: int, length: int) -> tuple[str, int]:
+    """Cut a long line to the part around the place; gives the part and where the place is in it."""
+    if len(line) <= _WIDTH:
+        return line, start
+    room = max(_WIDTH - min(length, _WIDTH), 0)
+    first = max(0, min(start - room // 2, len(line) - _WIDTH))
+    last = first + _WIDTH
+    head, tail = ("..." if first else ""), ("..." if last < len(line) else "")
+    return head + line[first:last] + tail, start - first + len(head)
+
+
+def _columns(text: str) -> int:
+    """How many terminal columns a text takes: Chinese characters take two."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

@@ -1,0 +1,23 @@
+"""A part of the file has another form than it must have.
+
+What it does
+------------
+Reports a list where a mapping belongs, a text where a list belongs, and the like; warns about a file without
+any operator.
+
+Why it matters
+--------------
+The part cannot be read.
+
+Example
+-------
+    custom:
+      func: my_op(Tensor x) -> Tensor
+
+Use instead
+-----------
+    custom:
+      - func: my_op(Tensor x) -> Tensor
+"""
+
+CODE = "OPK004"

@@ -1,0 +1,80 @@
+"""A result of the operator is one of its arguments.
+
+What it does
+------------
+Reports a custom operator whose schema gives a result an alias annotation: an in-place operator that returns
+the argument it wrote, an `out` variant, a view. It is an error where no torch version accepts the form, a
+warning where torch accepts it only for operators tagged `torch.Tag.inplace` or `torch.Tag.out` (torch 2.13),
+and a note where the file has a functional sibling for which torch_npu's generator makes a Functionalize
+kernel.
+
+Why it matters
+--------------
+A graph holds no mutation: functionalization replaces the call by one that returns the new values. For a
+custom operator torch can do so only if no result shares memory with an argument. Compiling the call raises
+"Found a custom (non-ATen) operator whose output has alias annotations".
+
+Example
+-------
+    - func: my_scatter_(Tensor(a!) self, Tensor indices, Tensor updates) -> Tensor(a!)
+
+Use instead
+-----------
+Return nothing; whoever calls the operator has the argument already:
+
+    - func: my_scatter_(Tensor(a!) self, Tensor indices, Tensor updates) -> ()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opkit.model.diagnostic import Diagnostic, Severity
+from opkit.model.operator import OpSpec
+from opkit.rules.context import Context, finding, listed
+
+CODE = "OPK101"
+
+
+def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
+    """Report the first aliased result, naming every argument that is returned."""
+    aliased = [r for r in op.schema.returns if r.alias is not None]
+    if not aliased:
+        return
+    letters = {letter for r in aliased if r.alias for letter in r.alias.before}
+    names = [a.name for a in op.schema.arguments if a.alias and letters & set(a.alias.before)]
+    what = listed(names) if names else "an argument"
+    view = not any(r.alias and r.alias.is_write for r in aliased)
+    message = f"{op.name} returns {'a view of ' if view else ''}{what}"
+    help = "return only fresh results: -> ()"
+    fresh = [str(r) for r in op.schema.returns if r.alias is None]
+    if fresh:
+        help = (
+            f"return only fresh results: -> {fresh[0] if len(fresh) == 1 else '(' + ', '.join(fresh) + ')'}"
+        )
+    if view:
+        help = "return a copy, and drop the alias annotation"
+    if context.has_functional_sibling(op):
+        severity = Severity.NOTE
+        help = (
+            "torch_npu's generator makes a Functionalize kernel from the functional sibling; outside it, "
+            + help
+        )
+    elif _can_be_tagged(op):
+        severity = Severity.WARNING
+        message += "; torch takes that into a graph from 2.13 on, if the operator is tagged for it"
+    else:
+        severity = Severity.ERROR
+    yield finding(CODE, severity, op, message, aliased[0].mark, help)
+
+
+def _can_be_tagged(op: OpSpec) -> bool:
+    """Tell whether torch 2.13 lets the operator be tagged `inplace` or `out`."""
+    schema = op.schema
+    if any(r.alias is None or not r.alias.is_write for r in schema.returns):
+        return False
+    written = schema.mutated
+    if all(a.kwarg_only for a in written):
+        return len(written) == len(schema.returns)
+    first = schema.positional[0] if schema.positional else None
+    return len(schema.returns) == 1 and first is not None and first.is_mutated

@@ -1,0 +1,92 @@
+"""The page of each diagnostic code: what it means, why it matters, what to do.
+
+A page is the docstring of the module named after the code. Codes: 001 to 050 reading, 101 on graph entry, 201
+on the meaning of rules and the Meta kernel, 301 on GE.
+"""
+
+from __future__ import annotations
+
+import importlib
+import textwrap
+
+PAGES = {
+    "OPK001": "opk001_unreadable_file",
+    "OPK002": "opk002_not_yaml",
+    "OPK003": "opk003_duplicate_key",
+    "OPK004": "opk004_wrong_structure",
+    "OPK005": "opk005_unknown_section",
+    "OPK006": "opk006_version_value",
+    "OPK007": "opk007_unknown_key",
+    "OPK008": "opk008_symint_alone",
+    "OPK009": "opk009_declared_twice",
+    "OPK010": "opk010_schema_syntax",
+    "OPK011": "opk011_unknown_type",
+    "OPK012": "opk012_type_of_other_version",
+    "OPK013": "opk013_bad_default",
+    "OPK014": "opk014_duplicate_argument",
+    "OPK015": "opk015_returns_none",
+    "OPK016": "opk016_bare_mutation",
+    "OPK017": "opk017_no_schema",
+    "OPK020": "opk020_expression_syntax",
+    "OPK022": "opk022_not_one_shape",
+    "OPK030": "opk030_gen_opapi_structure",
+    "OPK031": "opk031_gen_opapi_exec",
+    "OPK032": "opk032_gen_opapi_results",
+    "OPK033": "opk033_inherited_rule",
+    "OPK040": "opk040_entry_point",
+    "OPK041": "opk041_meta_structure",
+    "OPK042": "opk042_ge_structure",
+    "OPK043": "opk043_bad_case",
+    "OPK050": "opk050_bad_prototype",
+    "OPK101": "opk101_returned_argument",
+    "OPK102": "opk102_no_effect",
+    "OPK103": "opk103_no_output_rule",
+    "OPK104": "opk104_no_tensor_argument",
+    "OPK105": "opk105_mutable_container",
+    "OPK106": "opk106_mutating_with_other_results",
+    "OPK107": "opk107_shared_alias",
+    "OPK108": "opk108_misleading_name",
+    "OPK109": "opk109_aclop_only",
+    "OPK110": "opk110_int_for_size",
+    "OPK111": "opk111_none_default",
+    "OPK112": "opk112_default_kind",
+    "OPK113": "opk113_host_list",
+    "OPK114": "opk114_text_device",
+    "OPK115": "opk115_several_out",
+    "OPK116": "opk116_generator_limit",
+    "OPK117": "opk117_version_limit",
+    "OPK118": "opk118_missing_file",
+    "OPK201": "opk201_no_rule",
+    "OPK202": "opk202_unknown_name",
+    "OPK203": "opk203_unknown_helper",
+    "OPK204": "opk204_wrong_call",
+    "OPK205": "opk205_wrong_count",
+    "OPK206": "opk206_wrong_kind",
+    "OPK207": "opk207_needs_environment",
+    "OPK210": "opk210_custom_op_alias",
+    "OPK211": "opk211_custom_op_overload",
+    "OPK212": "opk212_custom_op_keyword_tensor",
+    "OPK301": "opk301_ge_argument",
+    "OPK302": "opk302_ge_mutable_container",
+    "OPK303": "opk303_ge_result",
+    "OPK304": "opk304_ge_prototype_mismatch",
+    "OPK305": "opk305_ge_matched_by_order",
+    "OPK306": "opk306_ge_shared_type",
+    "OPK307": "opk307_ge_prototype_missing",
+}
+
+
+def _docstring(code: str) -> str:
+    """Give the raw page. Raises KeyError for an unknown code."""
+    module = importlib.import_module(f"opkit.rules.{PAGES[code]}")
+    return textwrap.dedent(module.__doc__ or "").strip()
+
+
+def title(code: str) -> str:
+    """Give what the code means in one line. Raises KeyError for an unknown code."""
+    return _docstring(code).split("\n", 1)[0]
+
+
+def page(code: str) -> str:
+    """Give the whole page. Raises KeyError for an unknown code."""
+    return f"{code}: {_docstring(code)}\n"

@@ -1,0 +1,85 @@
+"""Checking one file: reading it, running the rules, leaving out what its owner has silenced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from opkit.errors import OpkitError
+from opkit.model.diagnostic import Diagnostic
+from opkit.model.operator import OpFile
+from opkit.read import read_file
+from opkit.rules import check
+from opkit.rules.pages import PAGES
+
+UNREADABLE = "OPK001"
+
+
+def check_path(path: str | Path, torch_version: str | None = None) -> list[Diagnostic]:
+    """Give all findings about a YAML file in the order of the text.
+
+    Raises OpkitError if the pyproject.toml that applies to it has a `[tool.opkit]` table that cannot be used.
+    """
+    op_file, found = read_file(path, torch_version)
+    if op_file is not None:
+        found = (*found, *check(op_file, torch_version))
+    ignored = _ignored_codes(Path(path))
+    # Two parts of opkit may find the same; one of them is enough.
+    unique = {(d.code, d.mark, d.operator): d for d in reversed(found)}
+    kept = [d for d in unique.values() if d.code not in ignored and not _is_silenced(d, op_file)]
+    return sorted(kept, key=lambda d: (d.mark.line, d.mark.column, d.code) if d.mark else (0, 0, d.code))
+
+
+def _is_silenced(diagnostic: Diagnostic, op_file: OpFile | None) -> bool:
+    mark = diagnostic.mark
+    if op_file is None or mark is None:
+        return False
+    return any(
+        diagnostic.code in s.codes and s.first_line <= mark.line <= s.last_line for s in op_file.suppressions
+    )
+
+
+def _ignored_codes(path: Path) -> frozenset[str]:
+    """Read `ignore` of `[tool.opkit]` in the nearest pyproject.toml above the file."""
+    for directory in path.absolute().parents:
+        config = directory / "pyproject.toml"
+        if config.is_file():
+            return _read_ignore(config)
+    return frozenset()
+
+
+def _read_ignore(config: Path) -> frozenset[str]:
+    text = config.read_text(encoding="utf-8", errors="replace")
+    if "[tool.opkit" not in text:
+        return frozenset()
+    loads, error_type = _toml()
+    try:
+        ignore = loads(text).get("tool", {}).get("opkit", {}).get("ignore", [])
+    except error_type as error:
+        raise OpkitError(f"{config}: not valid TOML: {error}") from None
+    if not isinstance(ignore, list) or not all(isinstance(code, str) for code in ignore):
+        raise OpkitError(f"{config}: tool.opkit.ignore is a list of codes", 'write ignore = ["OPK113"]')
+    unknown = [code for code in ignore if code not in PAGES]
+    if unknown:
+        raise OpkitError(
+            f"{config}: tool.opkit.ignore names {unknown[0]}, which is no code",
+            "`opkit explain` lists all codes",
+        )
+    return frozenset(ignore)
+
+
+def _toml() -> tuple[Any, type[Exception]]:
+    """The TOML parser: in the standard library from Python 3.11 on."""
+    try:
+        import tomllib
+
+        return tomllib.loads, tomllib.TOMLDecodeError
+    except ModuleNotFoundError:
+        try:
+            import tomli  # type: ignore[import-not-found, unused-ignore]
+
+            return tomli.loads, tomli.TOMLDecodeError
+        except ModuleNotFoundError:
+            raise OpkitError(
+                "reading [tool.opkit] of pyproject.toml needs tomli on this Python", "pip install tomli"
+            ) from None
