@@ -200,7 +200,7 @@ DEVICE_TYPES = frozenset(
 def version_key(version: str) -> tuple[int, ...]:
     """Order versions as numbers: v2.10 is after v2.9. A text that is no version sorts first."""
     try:
-        return tuple(int(part) for part in version.lstrip("v").split("."))
+        return tuple(int(part) for part in version.lstrip("v").partition("+")[0].split("."))
     except ValueError:
         return (-1,)
 

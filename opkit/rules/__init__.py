@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from typing import Callable
 
 from opkit.model.diagnostic import Diagnostic
-from opkit.model.operator import OpFile
+from opkit.model.operator import OpFile, OpSpec
+from opkit.rules.borrowed import check_ge, check_meaning
 from opkit.rules.context import Context
 
 # Checks of operators that are to enter a graph, in the order of their codes.
@@ -14,7 +17,6 @@ RULES = (
     "opk102_no_effect",
     "opk103_no_output_rule",
     "opk104_no_tensor_argument",
-    "opk105_mutable_container",
     "opk106_mutating_with_other_results",
     "opk107_shared_alias",
     "opk108_misleading_name",
@@ -38,8 +40,8 @@ def check(op_file: OpFile, torch_version: str | None = None) -> tuple[Diagnostic
     take it into a graph.
     """
     context = Context(op_file, torch_version)
-    graph_rules = [_module(name).check for name in RULES]
-    generator_rules = [_module(name).check for name in GENERATOR_RULES]
+    graph_rules = [_load(name) for name in RULES]
+    generator_rules = [_load(name) for name in GENERATOR_RULES]
     findings: list[Diagnostic] = []
     for op in op_file.operators:
         for rule in generator_rules:
@@ -47,8 +49,13 @@ def check(op_file: OpFile, torch_version: str | None = None) -> tuple[Diagnostic
         if op.section == "custom":
             for rule in graph_rules:
                 findings += rule(op, context)
+    findings += check_meaning(context)
+    findings += check_ge(context)
     return tuple(findings)
 
 
-def _module(name: str):  # type: ignore[no-untyped-def]
-    return importlib.import_module(f"opkit.rules.{name}")
+def _load(name: str) -> Callable[[OpSpec, Context], Iterator[Diagnostic]]:
+    """Give the check of a rule's module."""
+    rule: Callable[[OpSpec, Context], Iterator[Diagnostic]]
+    rule = importlib.import_module(f"opkit.rules.{name}").check
+    return rule

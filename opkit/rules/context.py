@@ -8,6 +8,7 @@ from functools import cached_property
 from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.model.operator import OpFile, OpSpec
 from opkit.model.schema import Argument, is_tensor_like
+from opkit.read.types import version_key
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,11 @@ class Context:
         which then registers a Functionalize kernel).
         """
         names = tuple(a.name for a in op.schema.arguments if not _is_out(a))
-        return bool(op.op_api) and (_family(op), names) in self._functional
+        return bool(op.op_api or op.acl_op) and (_family(op), names) in self._functional
+
+    def is_before(self, version: str) -> bool:
+        """Tell whether the torch version asked for is older than this one; False if none was asked for."""
+        return self.torch_version is not None and version_key(self.torch_version) < version_key(version)
 
 
 def _family(op: OpSpec) -> str:

@@ -60,7 +60,7 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
             "torch_npu's generator makes a Functionalize kernel from the functional sibling; outside it, "
             + help
         )
-    elif _can_be_tagged(op):
+    elif _can_be_tagged(op) and not context.is_before("2.13"):
         severity = Severity.WARNING
         message += "; torch takes that into a graph from 2.13 on, if the operator is tagged for it"
     else:

@@ -48,9 +48,7 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
         if base_of(a.type).name == "int" and _SIZE.search(a.name) and not _FIXED.search(a.name)
     ]
     if found:
-        are = "is an int" if len(found) == 1 else "are ints"
-        message = (
-            f"{listed([a.name for a in found])} {are}: a symbolic size given for it is forced to a number"
-        )
+        take = "takes plain ints" if len(found) == 1 else "take plain ints"
+        message = f"{listed([a.name for a in found])} {take}: a symbolic size is forced to a number"
         help = "write SymInt where the value may come from a shape"
         yield finding(CODE, Severity.NOTE, op, message, found[0].mark, help)

@@ -1,7 +1,7 @@
 """The page of each diagnostic code: what it means, why it matters, what to do.
 
-A page is the docstring of the module named after the code. Codes: 001 to 050 reading, 101 on graph entry, 201
-on the meaning of rules and the Meta kernel, 301 on GE.
+A page is the docstring of the module named after the code. Codes: from 001 reading, from 101 graph entry,
+from 201 the meaning of rules and the Meta kernel, from 301 GE.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ PAGES = {
     "OPK102": "opk102_no_effect",
     "OPK103": "opk103_no_output_rule",
     "OPK104": "opk104_no_tensor_argument",
-    "OPK105": "opk105_mutable_container",
     "OPK106": "opk106_mutating_with_other_results",
     "OPK107": "opk107_shared_alias",
     "OPK108": "opk108_misleading_name",

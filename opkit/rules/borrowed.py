@@ -1,0 +1,39 @@
+"""Findings of the parts that generate code: what they would refuse is said at check time, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from opkit.emit.ge_binding import check_file
+from opkit.model.diagnostic import Diagnostic, Severity
+from opkit.rules.context import Context
+from opkit.shape.errors import NEEDS_ENVIRONMENT, NO_RULE
+from opkit.shape.rule import resolve
+
+MUTABLE_CONTAINER = "OPK302"
+
+
+def check_meaning(context: Context) -> Iterator[Diagnostic]:
+    """Report rules a Meta kernel cannot be made from. That there is no rule at all is OPK103."""
+    for op in context.op_file.operators:
+        if op.section != "custom" or (op.meta is None and op.gen_opapi is None):
+            continue
+        for found in resolve(op, context.op_file).diagnostics:
+            if found.code == NEEDS_ENVIRONMENT:
+                # Whoever generates the code says what it is for; nothing is wrong with the rule.
+                yield replace(found, severity=Severity.NOTE)
+            elif found.code != NO_RULE:
+                yield found
+
+
+def check_ge(context: Context) -> Iterator[Diagnostic]:
+    """Report what keeps operators out of GE; npugraph_ex takes them all the same, so nothing is an error."""
+    op_file = context.op_file
+    custom = tuple(op for op in op_file.operators if op.section == "custom")
+    functionalized = {op.name for op in custom if context.has_functional_sibling(op)}
+    for found in check_file(replace(op_file, operators=custom)):
+        if found.code == MUTABLE_CONTAINER and found.operator in functionalized:
+            # torch_npu's generator makes a Functionalize kernel, so torchair never sees the written argument.
+            continue
+        yield replace(found, severity=Severity.WARNING) if found.severity is Severity.ERROR else found
