@@ -39,7 +39,9 @@ _KEPT = frozenset(
     "to_padded_tensor".split()
 )
 # Operators that take host tensors of any size as indices; torch_npu copies these to the device first.
-_HOST_INDICES = frozenset({"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"})
+_HOST_INDICES = frozenset(
+    {"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"}
+)
 
 _library: Any = None  # torch.library.Library: the kernels live as long as it does
 
@@ -56,7 +58,9 @@ def install_aten_kernels() -> int:
     names = _computable()
     if _library is None:
         library = torch.library.Library("aten", "IMPL", "PrivateUse1")
-        implement = library.m.impl  # Library.impl itself costs four times as much for checks that cannot fail here
+        implement = (
+            library.m.impl
+        )  # Library.impl itself costs four times as much for checks that cannot fail here
         for name in names:
             implement(name.removeprefix("aten::"), "PrivateUse1", functools.partial(_call, name))
         _library = library
@@ -85,7 +89,9 @@ def _is_view(name: str) -> bool:
 
     base, _, overload = name.partition(".")
     schema = torch._C._get_schema(base, overload)
-    return any(result.alias_info is not None and not result.alias_info.is_write for result in schema.returns) or any(
+    return any(
+        result.alias_info is not None and not result.alias_info.is_write for result in schema.returns
+    ) or any(
         argument.alias_info is not None and not argument.alias_info.is_write for argument in schema.arguments
     )
 
@@ -112,7 +118,8 @@ def _operator(name: str) -> _Operator:
         overload=overload,
         name=name,
         outs=tuple(argument.name for argument in schema.arguments if argument.is_out),
-        waits=any("Tensor" not in str(result.type) for result in schema.returns) or bool(waiting & set(overload.tags)),
+        waits=any("Tensor" not in str(result.type) for result in schema.returns)
+        or bool(waiting & set(overload.tags)),
         draws=any(argument.name == "generator" for argument in schema.arguments)
         or torch.Tag.nondeterministic_seeded in overload.tags,
     )
@@ -166,13 +173,17 @@ def _on_device(operator: _Operator, value: Any, place: torch.device) -> Any:
 class _Call:
     """One call of an operator: what the CPU kernel gets, and where its results go."""
 
-    def __init__(self, operator: _Operator, args: list[Any], kwargs: dict[str, Any], place: torch.device) -> None:
+    def __init__(
+        self, operator: _Operator, args: list[Any], kwargs: dict[str, Any], place: torch.device
+    ) -> None:
         self._operator = operator
         self._args, self._kwargs = args, kwargs
         self._place = place
         self._views = TaskViews()
         self._host_args = [self._views.of(value) for value in args]
-        self._host_kwargs = {key: self._views.of(value) for key, value in kwargs.items() if key not in operator.outs}
+        self._host_kwargs = {
+            key: self._views.of(value) for key, value in kwargs.items() if key not in operator.outs
+        }
         self._host_kwargs.pop("pin_memory", None)
         self._generator = self._host_kwargs.pop("generator", None)
         if operator.draws and self._generator is None:
@@ -231,14 +242,18 @@ class _Call:
             return call_meta(self._operator.overload, args, kwargs)
         except NotImplementedError:
             zeros = [map_tensors(value, _zeros) for value in self._host_args]
-            return self._invoke(zeros, {key: map_tensors(value, _zeros) for key, value in self._host_kwargs.items()})
+            return self._invoke(
+                zeros, {key: map_tensors(value, _zeros) for key, value in self._host_kwargs.items()}
+            )
 
     def _results(self, value: Any) -> list[Any]:
         """The results that are memory of their own: fresh tensors and out= arguments, not arguments written in place."""
         schema = self._operator.overload._schema
         results = as_results(value, len(schema.returns))
         if results is None:
-            raise RuntimeError(f"{self._operator.name} gave {describe(value)} for {len(schema.returns)} results")
+            raise RuntimeError(
+                f"{self._operator.name} gave {describe(value)} for {len(schema.returns)} results"
+            )
         return [item for item, declared in zip(results, schema.returns) if self._is_stored(declared)]
 
     def _is_stored(self, declared: Any) -> bool:
@@ -296,7 +311,7 @@ def _viewed(target: Any) -> Any:
 def _store(name: str, source: Any, target: Any) -> None:
     for result, place in zip(tensors_in([source]), tensors_in([target])):
         if result.dtype != place.dtype or result.size() != place.size():
-            raise RuntimeError(f"{name} computed {describe(result)}, its output was allocated as {describe(place)}")
+            raise RuntimeError(
+                f"{name} computed {describe(result)}, its output was allocated as {describe(place)}"
+            )
         place.copy_(result)
-
-

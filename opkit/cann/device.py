@@ -52,7 +52,9 @@ class _Tasks:
         self._library = library
         self._tokens = itertools.count(1)
         self._tasks: dict[int, _Task] = {}
-        self._submitting: dict[int, BaseException | None] = {}  # the error of tasks that run at their submission
+        self._submitting: dict[
+            int, BaseException | None
+        ] = {}  # the error of tasks that run at their submission
         self.failures: deque[TaskFailure] = deque(maxlen=_KEPT_FAILURES)
         library.set_task_runner(self._run, self._release)
 

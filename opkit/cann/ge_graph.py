@@ -173,7 +173,9 @@ class GeGraph:
             node = stack.pop()
             for before in _before(node):
                 if before not in by_name:
-                    raise OpkitError(f"GE graph {self.name}: {node.name} depends on {before}, which is not there")
+                    raise OpkitError(
+                        f"GE graph {self.name}: {node.name} depends on {before}, which is not there"
+                    )
                 if before not in needed:
                     needed.add(before)
                     stack.append(by_name[before])
@@ -189,7 +191,9 @@ class GeGraph:
                 else:
                     late.append(node)
             if len(late) == len(waiting):
-                raise OpkitError(f"GE graph {self.name} has a cycle through {', '.join(n.name for n in late)}")
+                raise OpkitError(
+                    f"GE graph {self.name} has a cycle through {', '.join(n.name for n in late)}"
+                )
             waiting = late
 
 
@@ -225,8 +229,11 @@ def _node(op: Any) -> GeNode:
     for text, desc in zip(feeds, op.input_desc):
         name, _, index = text.rpartition(":")
         inputs.append(GeInput(desc.name, Edge(name, int(index)) if name else None, _desc(desc)))
-    if len(feeds) != len(op.input_desc):
-        raise OpkitError(f"GE node {op.name} has {len(feeds)} inputs and {len(op.input_desc)} input descriptions")
+    # A graph input describes what it is fed with, but no edge of the graph feeds it.
+    if len(feeds) != len(op.input_desc) and op.type not in ("Data", "RefData"):
+        raise OpkitError(
+            f"GE node {op.name} has {len(feeds)} inputs and {len(op.input_desc)} input descriptions"
+        )
     return GeNode(
         name=op.name,
         type=op.type,

@@ -74,7 +74,9 @@ def _index_tuple(call: NodeCall) -> tuple[Any, ...]:
     """Torch's index for indices given for the dims that a mask selects."""
     mask = call.attr("indices_mask") if call.node.type == "IndexByTensor" else call.ints("indexed_sizes")
     indices = iter(call.many("indices"))
-    chosen = [next(indices, None) if bit else slice(None) for bit in (mask or [1] * len(call.many("indices")))]
+    chosen = [
+        next(indices, None) if bit else slice(None) for bit in (mask or [1] * len(call.many("indices")))
+    ]
     return tuple(item.long() if hasattr(item, "dtype") and item.dtype.itemsize < 8 and not _is_bool(item) else item
                  for item in chosen)  # fmt: skip
 
@@ -202,7 +204,9 @@ def _scatter(call: NodeCall) -> Any:
     axis = call.attr("axis", 0) % var.dim()
     if axis == 0 or indices.dim() != 1:
         shape = list(indices.size())
-        raise OpkitError(f"cannot interpret Scatter with axis {axis} and indices {shape} (node {call.node.name})")
+        raise OpkitError(
+            f"cannot interpret Scatter with axis {axis} and indices {shape} (node {call.node.name})"
+        )
     for row, start in enumerate(call.ints("indices")):
         var[row].narrow(axis - 1, start, updates.size(axis)).copy_(updates[row])
     return var

@@ -43,6 +43,10 @@ class NodeCall:
             found.append(self._values[f"{name}{len(found)}"])
         return found
 
+    def values(self) -> list[torch.Tensor]:
+        """Every input value."""
+        return list(self._values.values())
+
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute, `default` if the node does not carry it."""
         return self.node.attrs.get(name, default)
@@ -50,14 +54,18 @@ class NodeCall:
     def required(self, name: str) -> Any:
         """An attribute that must be there. Raises OpkitError if it is not."""
         if name not in self.node.attrs:
-            raise OpkitError(f'GE node {self.node.name} ({self.node.type}): its attribute "{name}" is missing')
+            raise OpkitError(
+                f'GE node {self.node.name} ({self.node.type}): its attribute "{name}" is missing'
+            )
         return self.node.attrs[name]
 
     def expect(self, name: str, *allowed: Any, default: Any = None) -> None:
         """Raises OpkitError if an attribute has a value that this interpreter does not implement."""
         value = self.attr(name, default)
         if value not in allowed:
-            raise OpkitError(f"cannot interpret {self.node.type} with {name}={value!r} (node {self.node.name})")
+            raise OpkitError(
+                f"cannot interpret {self.node.type} with {name}={value!r} (node {self.node.name})"
+            )
 
     def ints(self, name: str) -> list[int]:
         """An input that holds integers, as a flat list."""
@@ -163,7 +171,11 @@ def _layer_norm_v4(call: NodeCall) -> Any:
 
     return list(
         torch.native_layer_norm(
-            call["x"], call.ints("normalized_shape"), call.get("gamma"), call.get("beta"), call.attr("epsilon", 1e-5)
+            call["x"],
+            call.ints("normalized_shape"),
+            call.get("gamma"),
+            call.get("beta"),
+            call.attr("epsilon", 1e-5),
         )
     )
 

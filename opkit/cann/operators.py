@@ -18,11 +18,15 @@ def find_operator(name: str) -> Any:
     namespace, separator, short = name.partition("::")
     base, _, overload = short.partition(".")
     if not separator or not base:
-        raise OpkitError(f'"{name}" is not an operator name', 'write it as "namespace::operator" or with ".overload"')
+        raise OpkitError(
+            f'"{name}" is not an operator name', 'write it as "namespace::operator" or with ".overload"'
+        )
     try:
         return getattr(getattr(getattr(torch.ops, namespace), base), overload or "default")
     except AttributeError:
-        raise OpkitError(f"the operator {name} is not defined", "import the module that defines it first") from None
+        raise OpkitError(
+            f"the operator {name} is not defined", "import the module that defines it first"
+        ) from None
 
 
 def operator_name(operator: Any) -> str:
@@ -31,7 +35,9 @@ def operator_name(operator: Any) -> str:
     return name
 
 
-def fill_defaults(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def fill_defaults(
+    operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
     """Positional and keyword-only arguments in full: the dispatcher drops those that equal their default."""
     positional = list(args)
     keywords = dict(kwargs)
@@ -80,7 +86,9 @@ def call_meta(operator: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     def to_meta(value: Any) -> Any:
         return torch.device("meta") if isinstance(value, torch.device) else map_tensors(value, meta_like)
 
-    return operator(*[to_meta(value) for value in args], **{key: to_meta(value) for key, value in kwargs.items()})
+    return operator(
+        *[to_meta(value) for value in args], **{key: to_meta(value) for key, value in kwargs.items()}
+    )
 
 
 def describe_outputs(operator: Any, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:

@@ -62,7 +62,9 @@ def bind_reference(name: str, function: Function | None, *, replace: bool = Fals
     _check_returns(operator)
     with _lock:
         if not replace and torch._C._dispatch_has_kernel_for_dispatch_key(name, "PrivateUse1"):
-            raise OpkitError(f"{name} already has an NPU kernel", "pass replace=True to put the reference in its place")
+            raise OpkitError(
+                f"{name} already has an NPU kernel", "pass replace=True to put the reference in its place"
+            )
         _drop(name)
         namespace, _, short = name.partition("::")
         library = torch.library.Library(namespace, "IMPL")

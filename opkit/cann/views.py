@@ -104,7 +104,9 @@ class TaskViews:
         library = standin()
         for address, nbytes in self._memory:
             if not library.is_device_memory(address, nbytes):
-                raise RuntimeError(f"{name} runs on device memory at {address:#x} that was freed after its launch")
+                raise RuntimeError(
+                    f"{name} runs on device memory at {address:#x} that was freed after its launch"
+                )
 
 
 def is_wrapped_number(tensor: torch.Tensor) -> bool:

@@ -1,0 +1,72 @@
+"""Makes torch_npu compute on the stand-in: installs the aten kernels and the GE engine right after its import."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, Optional
+
+_TARGET = "torch_npu"
+
+
+def install_import_hook() -> None:
+    """Has `equip` called when torch_npu has been imported; at once if it is there already. Calling it again is free."""
+    if _TARGET in sys.modules:
+        equip()
+    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+def equip() -> None:
+    """Installs what computes on the stand-in into this process. torch_npu must be imported."""
+    from opkit.cann.aten import install_aten_kernels
+    from opkit.cann.ge_engine import engine
+
+    install_aten_kernels()
+    engine()
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds torch_npu as Python would, and wraps its loader."""
+
+    def find_spec(
+        self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
+    ) -> Optional[importlib.machinery.ModuleSpec]:
+        if fullname != _TARGET:
+            return None
+        # importlib.util.find_spec is also asked whether torch_npu is there at all: then no import follows, so the
+        # finder stays and only steps aside for its own question.
+        sys.meta_path.remove(self)
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            sys.meta_path.insert(0, self)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+class _Loader(importlib.abc.Loader):
+    """The real loader, with `equip` after it."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Optional[ModuleType]:
+        created: Optional[ModuleType] = self._loader.create_module(spec)
+        return created
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The module must not know of the wrapper: inspect and pkgutil ask its loader for sources.
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        equip()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
