@@ -38,8 +38,10 @@ def find_compiler() -> str | None:
     return next((found for found in map(shutil.which, names) if found), None)
 
 
-def library_directory(wheels: Wheels) -> Path:
+def library_directory(wheels: Wheels, own_kernels: Sequence[str] = ()) -> Path:
     """Give the directory of the built libraries, building them on first use.
+
+    `own_kernels` are aclnn kernels that can be launched besides those which the wheel knows.
 
     Safe among processes: one builds, the others wait for it, and a build that is killed leaves nothing that
     could be taken for one.
@@ -47,24 +49,24 @@ def library_directory(wheels: Wheels) -> Path:
     Raises:
         BuildError: there is no compiler, it fails, or the cache directory cannot be written.
     """
-    found = find_build(wheels)
+    found = find_build(wheels, own_kernels)
     if found is not None:
         return found
     compiler = find_compiler()
     if compiler is None:
         raise BuildError("no C++ compiler found to build the stand-in for CANN's libraries", compiler_help())
-    target = cache_root() / _build_name(wheels, compiler)
+    target = cache_root() / f"standin-{_wheel_key(wheels, own_kernels)}-{_compiler_key(compiler)}"
     with _locked(target):
         if not (target / MANIFEST).is_file():
-            _build(target, compiler, wheels)
+            _build(target, compiler, wheels, own_kernels)
     return target
 
 
-def find_build(wheels: Wheels) -> Path | None:
-    """Find a finished build for the wheels: this compiler's, or any if there is no compiler now; else
-    None."""
+def find_build(wheels: Wheels, own_kernels: Sequence[str] = ()) -> Path | None:
+    """Find a finished build for the wheels: this compiler's, or any if there is no compiler; else None."""
     compiler = find_compiler()
-    name = _build_name(wheels, compiler) if compiler else f"standin-{_wheel_key(wheels)}-*"
+    key = _wheel_key(wheels, own_kernels)
+    name = f"standin-{key}-{_compiler_key(compiler) if compiler else '*'}"
     found = sorted(cache_root().glob(f"{name}/{MANIFEST}"))
     return found[-1].parent if found else None
 
@@ -90,7 +92,7 @@ def _stamp(path: Path) -> str:
     return f"{path.name} {status.st_size} {status.st_mtime_ns}"
 
 
-def _wheel_key(wheels: Wheels) -> str:
+def _wheel_key(wheels: Wheels, own_kernels: Sequence[str]) -> str:
     sources = [path.name.encode() + path.read_bytes() for path in sorted(NATIVE.iterdir()) if path.is_file()]
     generator = (Path(__file__).with_name("symbols.py")).read_bytes()
     elf_files = sorted(wheels.torch_npu.directory.glob("lib/*.so"))
@@ -102,13 +104,14 @@ def _wheel_key(wheels: Wheels) -> str:
             wheels.torch_npu.version,
             platform.machine(),
             *map(_stamp, elf_files),
+            *own_kernels,
         ]
     )
 
 
-def _build_name(wheels: Wheels, compiler: str) -> str:
+def _compiler_key(compiler: str) -> str:
     real = Path(compiler).resolve()
-    return f"standin-{_wheel_key(wheels)}-{_digest([str(real), _stamp(real)])[:8]}"
+    return _digest([str(real), _stamp(real)])[:8]
 
 
 @contextmanager
@@ -126,50 +129,44 @@ def _locked(target: Path) -> Iterator[None]:
         yield
 
 
-def _build(target: Path, compiler: str, wheels: Wheels) -> None:
-    from opkit.cann import symbols
-
+def _build(target: Path, compiler: str, wheels: Wheels, own_kernels: Sequence[str]) -> None:
     # Anything of this name is left over from a build that was killed: whoever holds the lock may remove it.
     for stale in target.parent.glob(f"{target.name}.building-*"):
         shutil.rmtree(stale, ignore_errors=True)
     shutil.rmtree(target, ignore_errors=True)
     work = Path(tempfile.mkdtemp(prefix=f"{target.name}.building-", dir=target.parent))
     try:
-        with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 1)) as pool:
-            names = pool.submit(symbols.discover, wheels.torch_npu.directory, wheels.torch.directory)
-            sources = sorted(NATIVE.glob("*.cpp"))
-            objects = list(pool.map(lambda source: _compile(compiler, source, work), sources))
-            wanted = names.result()
-        implemented = frozenset().union(*(symbols.defined_in_object(path) for path in objects))
-        stubs = work / "stubs.cpp"
-        stubs.write_text(symbols.stub_source(wanted, implemented))
-        objects.append(_compile(compiler, stubs, work, optimise="-O0"))
-        _run(
-            [
-                compiler,
-                "-shared",
-                "-pthread",
-                f"-Wl,-soname,{CORE}",
-                "-o",
-                str(work / CORE),
-                *map(str, objects),
-            ]
-        )
-        empty = work / "empty.cpp"
-        empty.write_text("")
-        for library in wanted.libraries:
-            _link_thin(compiler, work, library, empty)
-        for path in [*objects, stubs, empty]:
-            path.unlink()
-        manifest = {
-            "torch_npu": wheels.torch_npu.version,
-            "compiler": compiler,
-            "libraries": wanted.libraries,
-        }
+        libraries = _build_in(work, compiler, wheels, own_kernels)
+        manifest = {"torch_npu": wheels.torch_npu.version, "compiler": compiler, "libraries": libraries}
         (work / MANIFEST).write_text(json.dumps(manifest, indent=1))
+        work.chmod(0o755)
         work.rename(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _build_in(work: Path, compiler: str, wheels: Wheels, own_kernels: Sequence[str]) -> tuple[str, ...]:
+    from opkit.cann import symbols
+
+    with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 1)) as pool:
+        names = pool.submit(symbols.discover, wheels.torch_npu.directory, wheels.torch.directory)
+        objects = list(
+            pool.map(lambda source: _compile(compiler, source, work), sorted(NATIVE.glob("*.cpp")))
+        )
+        wanted = names.result()
+    implemented = frozenset().union(*(symbols.defined_in_object(path) for path in objects))
+    stubs = work / "stubs.cpp"
+    stubs.write_text(symbols.stub_source(wanted, implemented, own_kernels))
+    objects.append(_compile(compiler, stubs, work, optimise="-O0"))
+    core = str(work / CORE)
+    _run([compiler, "-shared", "-pthread", f"-Wl,-soname,{CORE}", "-o", core, *map(str, objects)])
+    empty = work / "empty.cpp"
+    empty.write_text("")
+    for library in wanted.libraries:
+        _link_thin(compiler, work, library, empty)
+    for path in [*objects, stubs, empty]:
+        path.unlink()
+    return wanted.libraries
 
 
 def _compile(compiler: str, source: Path, work: Path, optimise: str = "-O1") -> Path:

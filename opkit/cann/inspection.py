@@ -103,7 +103,7 @@ def _compiler() -> list[Finding]:
 
 def _built() -> bool:
     try:
-        return build.find_build(wheels.find_wheels()) is not None
+        return build.find_build(wheels.find_wheels(), settings.read_settings().kernels) is not None
     except OpkitError:
         return False
 

@@ -32,6 +32,7 @@ class Settings:
     devices: int = 1
     cann: str = "8.5.0"
     memory_gib: float = 32.0
+    kernels: tuple[str, ...] = ()  # the user's own aclnn kernels, which can be launched too
 
     def environment(self) -> dict[str, str]:
         """Give the variables from which the native side reads these settings."""
@@ -40,24 +41,25 @@ class Settings:
             "OPKIT_DEVICES": str(self.devices),
             "OPKIT_CANN": self.cann,
             "OPKIT_DEVICE_MEMORY_GIB": f"{self.memory_gib:g}",
+            "OPKIT_KERNELS": ",".join(self.kernels),
         }
 
 
 def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
-    """Read OPKIT_SOC, OPKIT_DEVICES, OPKIT_CANN and OPKIT_DEVICE_MEMORY_GIB.
+    """Read OPKIT_SOC, OPKIT_DEVICES, OPKIT_CANN, OPKIT_DEVICE_MEMORY_GIB and OPKIT_KERNELS.
 
     Raises:
         StandInError: a value cannot be what its variable stands for.
     """
-    environment = os.environ if environment is None else environment
+    given = os.environ if environment is None else environment
     default = Settings()
+    memory, gib = r"\d{1,5}(\.\d+)?", "a number of GiB"
     return Settings(
-        full_soc_name(environment.get("OPKIT_SOC") or default.soc),
-        int(_number(environment, "OPKIT_DEVICES", default.devices, r"[1-9]\d?", "a number from 1 to 99")),
-        _version(environment.get("OPKIT_CANN") or default.cann),
-        _number(
-            environment, "OPKIT_DEVICE_MEMORY_GIB", default.memory_gib, r"\d{1,5}(\.\d+)?", "a number of GiB"
-        ),
+        full_soc_name(given.get("OPKIT_SOC") or default.soc),
+        int(_number(given, "OPKIT_DEVICES", default.devices, r"[1-9]\d?", "a number from 1 to 99")),
+        _version(given.get("OPKIT_CANN") or default.cann),
+        _number(given, "OPKIT_DEVICE_MEMORY_GIB", default.memory_gib, memory, gib),
+        _kernels(given.get("OPKIT_KERNELS") or ""),
     )
 
 
@@ -89,3 +91,13 @@ def _version(text: str) -> str:
     if not re.fullmatch(r"\d+\.\d+\.[0-9A-Za-z.]{1,40}", text):
         raise StandInError(f"OPKIT_CANN is {text!r}", "it must be a CANN version such as 8.5.0 or 8.3.RC1")
     return text
+
+
+def _kernels(text: str) -> tuple[str, ...]:
+    names = tuple(sorted({name.strip() for name in text.split(",") if name.strip()}))
+    for name in names:
+        if not re.fullmatch(r"aclnn[A-Za-z0-9_]+", name):
+            raise StandInError(
+                f"OPKIT_KERNELS names {name!r}", "it must be a list such as aclnnMyOp,aclnnMyOtherOp"
+            )
+    return names

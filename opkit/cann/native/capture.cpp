@@ -64,7 +64,7 @@ int run_model_task(uint64_t id, size_t index) {
     if (found == models().end()) return refuse("aclmdlRIExecuteAsync", kInvalidHandle, "the model was destroyed");
     task = found->second->tasks[index];  // looked up now: an update since the submission counts
   }
-  return task.run();
+  return run_in_replay(id, task);
 }
 
 }  // namespace
@@ -266,4 +266,19 @@ ACL_API int aclmdlRIGetId(void* handle, uint32_t* id) {
   if (!model) return refuse("aclmdlRIGetId", kInvalidHandle, "unknown model");
   *id = static_cast<uint32_t>(model->id);
   return kSuccess;
+}
+
+ACL_API int aclmdlRIDebugJsonPrint(void* handle, const char* path, uint32_t) {
+  const char* function = "aclmdlRIDebugJsonPrint";
+  std::string json;
+  {
+    Guard guard(lock());
+    Model* model = find_model(handle);
+    if (!model) return refuse(function, kInvalidHandle, "unknown model");
+    json = "{\"model\":" + std::to_string(model->id) + ",\"tasks\":" + opkit_model_tasks(model->id) + "}\n";
+  }
+  FILE* file = fopen(path, "w");
+  bool written = file && fputs(json.c_str(), file) >= 0;
+  if (file) written = fclose(file) == 0 && written;
+  return written ? kSuccess : refuse(function, 107010, std::string("cannot write ") + path);
 }

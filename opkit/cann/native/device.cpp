@@ -1,4 +1,6 @@
 // Initialisation, devices, contexts, versions and settings. What a machine would answer comes from OPKIT_* variables.
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "state.h"
@@ -12,7 +14,8 @@ struct Soc {
   int64_t cube_cores, vector_cores, l2_bytes;
 };
 
-// Full names as aclrtGetSocName gives them. opkit/cann/settings.py lists the same names and the short ones.
+// Full names as aclrtGetSocName gives them; opkit/cann/settings.py lists the same names and the short ones. The numbers
+// are plausible ones: they matter only to host code that splits its work by them.
 const Soc kSocs[] = {
     {"Ascend910B2", 24, 48, 192 << 20},      {"Ascend910B1", 24, 48, 192 << 20},
     {"Ascend910B2C", 24, 48, 192 << 20},     {"Ascend910B3", 20, 40, 192 << 20},
@@ -169,6 +172,8 @@ ACL_API int aclrtDeviceCanAccessPeer(int32_t* can, int32_t a, int32_t b) {
   *can = a != b;
   return kSuccess;
 }
+
+ACL_API int aclrtDeviceGetBareTgid(int32_t* pid) { return *pid = static_cast<int32_t>(getpid()), kSuccess; }
 
 ACL_API int aclrtDeviceGetUuid(int32_t index, char* out) {
   if (int code = check_device("aclrtDeviceGetUuid", index)) return code;

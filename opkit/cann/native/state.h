@@ -133,6 +133,7 @@ std::string quoted(const std::string& text);  // as a JSON string
 int submit(const char* function, void* stream, Task task);
 int run_tasks(Stream* stream);  // everything that is not blocked
 int run_all_streams();
+int run_in_replay(uint64_t model, const Task& task);  // what it launches is journalled under the model
 void count_uncomputed(const std::string& name);
 
 // ---- capture.cpp

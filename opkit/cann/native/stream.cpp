@@ -32,6 +32,8 @@ Stream* default_stream(int device) {
   return stream.get();
 }
 
+thread_local uint64_t replayed_model = 0;
+
 int run(const Task& task) {
   ++running;
   int code = task.run();
@@ -84,12 +86,19 @@ Stream* find_stream(void* handle) {
 
 bool is_default(const Stream* stream) { return stream->id == 0; }
 
+int run_in_replay(uint64_t model, const Task& task) {
+  std::swap(model, replayed_model);
+  int code = task.run();
+  std::swap(model, replayed_model);
+  return code;
+}
+
 void count_uncomputed(const std::string& name) {
   {
     Guard guard(lock());
     ++uncomputed;
   }
-  note("uncomputed", name);
+  note("uncomputed", name, replayed_model);
 }
 
 int run_tasks(Stream* stream) {
@@ -180,7 +189,7 @@ ACL_API int opkit_launch(const char* name, uint64_t token, void* stream) {
   if (!task_runner) return refuse("opkit_launch", kInternalError, "no task runner is set, so " + label + " cannot run");
   auto held = share(token);
   return submit("opkit_launch", stream, {label, [=]() -> int {
-    note("launch", label);
+    note("launch", label, replayed_model);
     int code = task_runner(*held);
     return code ? refuse(label.c_str(), kInternalError, "the reference function failed") : 0;
   }});
@@ -253,7 +262,20 @@ ACL_API int aclrtLaunchHostFunc(void* stream, void (*function)(void*), void* dat
 }
 
 ACL_API int aclrtValueWrite(void* at, uint64_t value, uint32_t, void* stream) {
-  return submit("aclrtValueWrite", stream, {"aclrtValueWrite", [=] { memcpy(at, &value, sizeof value); return 0; }});
+  return submit("aclrtValueWrite", stream, {"aclrtValueWrite", [=] {
+    memcpy(at, &value, sizeof value);
+    return run_all_streams();
+  }});
+}
+
+ACL_API int aclrtValueWait(void* at, uint64_t value, uint32_t how, void* stream) {
+  if (how > 3) return refuse("aclrtValueWait", kParamInvalid, "unknown comparison");
+  return submit("aclrtValueWait", stream, {"aclrtValueWait", [=] {
+    uint64_t now;
+    memcpy(&now, at, sizeof now);
+    bool met = how == 0 ? now >= value : how == 1 ? now == value : how == 2 ? (now & value) != 0 : ~(now | value) != 0;
+    return met ? 0 : kBlocked;
+  }});
 }
 
 // Callbacks run where they are submitted, so no thread ever has a report to process.

@@ -1,0 +1,83 @@
+// Operators launched by type name (aclop*), the interface before aclnn: the launch is a task that computes nothing.
+#include "state.h"
+
+using namespace opkit;
+
+namespace {
+
+struct TensorDesc {
+  int dtype, format, placement = 0;
+  std::vector<int64_t> dims;
+  std::string name;
+};
+
+struct DataBuffer {
+  void* data;
+  size_t size;
+};
+
+struct Attributes {
+  std::set<std::string> names;
+};
+
+int name_attribute(Attributes* attributes, const char* name) {
+  if (!attributes || !name) return refuse("aclopSetAttr", kInvalidParam, "null pointer");
+  attributes->names.insert(name);
+  return kSuccess;
+}
+
+}  // namespace
+
+ACL_API TensorDesc* aclCreateTensorDesc(int dtype, int rank, const int64_t* dims, int format) {
+  auto made = new TensorDesc{dtype, format, 0, {}, {}};
+  if (dims && rank > 0) made->dims.assign(dims, dims + rank);
+  return made;
+}
+ACL_API void aclDestroyTensorDesc(const TensorDesc* desc) { delete desc; }
+ACL_API int aclGetTensorDescType(const TensorDesc* desc) { return desc->dtype; }
+ACL_API int aclGetTensorDescFormat(const TensorDesc* desc) { return desc->format; }
+ACL_API size_t aclGetTensorDescNumDims(const TensorDesc* desc) { return desc->dims.size(); }
+ACL_API int aclGetTensorDescDimV2(const TensorDesc* desc, size_t index, int64_t* out) {
+  if (index >= desc->dims.size()) return refuse("aclGetTensorDescDimV2", kInvalidParam, "no such dimension");
+  return *out = desc->dims[index], kSuccess;
+}
+ACL_API void aclSetTensorDescName(TensorDesc* desc, const char* name) { desc->name = name ? name : ""; }
+ACL_API int aclSetTensorFormat(TensorDesc* desc, int format) { return desc->format = format, kSuccess; }
+ACL_API int aclSetTensorPlaceMent(TensorDesc* desc, int placement) { return desc->placement = placement, kSuccess; }
+ACL_API int aclSetTensorShape(TensorDesc* desc, int rank, const int64_t* dims) {
+  return desc->dims.assign(dims, dims + rank), kSuccess;
+}
+
+ACL_API DataBuffer* aclCreateDataBuffer(void* data, size_t size) { return new DataBuffer{data, size}; }
+ACL_API int aclDestroyDataBuffer(const DataBuffer* buffer) {
+  delete buffer;
+  return kSuccess;
+}
+
+ACL_API Attributes* aclopCreateAttr() { return new Attributes(); }
+ACL_API void aclopDestroyAttr(const Attributes* attributes) { delete attributes; }
+ACL_API int aclopSetAttrBool(Attributes* a, const char* name, uint8_t) { return name_attribute(a, name); }
+ACL_API int aclopSetAttrInt(Attributes* a, const char* name, int64_t) { return name_attribute(a, name); }
+ACL_API int aclopSetAttrFloat(Attributes* a, const char* name, float) { return name_attribute(a, name); }
+ACL_API int aclopSetAttrString(Attributes* a, const char* name, const char*) { return name_attribute(a, name); }
+ACL_API int aclopSetAttrDataType(Attributes* a, const char* name, int) { return name_attribute(a, name); }
+ACL_API int aclopSetAttrListBool(Attributes* a, const char* name, int, const void*) { return name_attribute(a, name); }
+ACL_API int aclopSetAttrListInt(Attributes* a, const char* name, int, const void*) { return name_attribute(a, name); }
+ACL_API int aclopSetAttrListFloat(Attributes* a, const char* name, int, const void*) { return name_attribute(a, name); }
+ACL_API int aclopSetAttrListListInt(Attributes* a, const char* name, int, const void*, const void*) {
+  return name_attribute(a, name);
+}
+
+ACL_API int aclopCompileAndExecute(const char* type, int, const TensorDesc* const*, const DataBuffer* const*, int,
+                                   const TensorDesc* const*, DataBuffer* const*, const Attributes*, int, int, const char*,
+                                   void* stream) {
+  std::string label = std::string("aclop ") + (type ? type : "");
+  return submit("aclopCompileAndExecute", stream, {label, [=] { count_uncomputed(label); return 0; }});
+}
+
+// This form gives back the outputs' shapes, which only the kernel knows.
+ACL_API int aclopCompileAndExecuteV2(const char* type, int, TensorDesc**, DataBuffer**, int, TensorDesc**, DataBuffer**,
+                                     Attributes*, int, int, const char*, void*) {
+  return refuse("aclopCompileAndExecuteV2", kNotSupported,
+                std::string("the output shapes of aclop ") + (type ? type : "") + " depend on values that nobody computes");
+}
