@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,39 +11,51 @@ from opkit.errors import OpkitError
 
 if TYPE_CHECKING:
     from opkit.cann.ge_graph import GeNode
+    from opkit.model.operator import OpSpec
     from opkit.prove import capture, ge_trace
 
 
-def use_reference(name: str, reference: Callable[..., Any], prototype: Path | None = None) -> str:
-    """Let a function on CPU tensors stand for the operator's kernel on the stand-in; return the runtime.
+def use_references(yaml: Path, namespace: str = "npu") -> str:
+    """Let every operator's `reference:` stand for its kernel where the stand-in runs; return the runtime.
 
-    `prototype` is the operator's IR prototype json, which GE must know. On CANN nothing is done: the kernel
-    and the IR must be installed. Raises OpkitError when the operator is not defined or the json cannot be read.
+    The operators must be registered. On CANN nothing is done: their kernels, and for GE their Ascend IR, must
+    be installed. Raises OpkitError when the YAML or a reference is no use.
     """
     from opkit.cann.load import ensure_runtime
+    from opkit.model.diagnostic import has_errors
+    from opkit.read import read_file
 
     runtime = ensure_runtime().kind
     if runtime == "stand-in":
-        from opkit.cann.reference import bind_reference
-
-        # A custom_op has a Python kernel that would run on the NPU tensors; this one takes its place.
-        bind_reference(name, reference, replace=True)
-        if prototype is not None:
-            _define_ir(prototype)
+        op_file, diagnostics = read_file(yaml)
+        if op_file is None or has_errors(diagnostics):
+            raise OpkitError(f"{yaml} has mistakes", "`opkit check` shows them")
+        for spec in op_file.operators:
+            _stand_for(spec, namespace, yaml)
     return runtime
 
 
-def _define_ir(path: Path) -> None:
+def _stand_for(spec: OpSpec, namespace: str, yaml: Path) -> None:
+    from opkit.cann.ge_custom import NodeSpec, register_node
     from opkit.cann.library import standin
+    from opkit.cann.reference import bind_reference
+    from opkit.emit.ge_binding import bind
     from opkit.emit.ir_json import ir_definition
-    from opkit.read import read_prototype
+    from opkit.prove.entry import load_function
 
-    prototypes, diagnostics = read_prototype(path, None)
-    if diagnostics:
-        raise OpkitError(f"{path}: {diagnostics[0].message}", diagnostics[0].help)
-    for prototype in prototypes:
-        definition: dict[str, Any] = ir_definition(prototype)
-        standin().define_ir(**definition)
+    name = f"{spec.schema.name.namespace or namespace}::{spec.name}"
+    if spec.reference is not None:
+        # A custom_op has a Python kernel that would run on the NPU tensors; this one takes its place.
+        bind_reference(name, load_function(spec.reference, str(yaml)), replace=True)
+    binding = bind(spec)[0]
+    if binding is None:
+        return
+    definition: dict[str, Any] = ir_definition(binding.prototype)
+    standin().define_ir(**definition)
+    pairs = [(a, t.name) for t, a in binding.inputs if a] + [(a, i.name) for i, a in binding.attributes]
+    fresh = [t.name for t, index in binding.results if index is not None]
+    node = NodeSpec(name, {a.name: ir for a, ir in pairs}, tuple(fresh))
+    register_node(binding.prototype.op, node, replace=True)
 
 
 class Captures:

@@ -15,6 +15,7 @@ from opkit.emit.converter_helpers import HELPERS
 from opkit.emit.ge_binding import CONSTANT_DTYPES, Binding, bind, check, check_file
 from opkit.emit.header import LINE_LENGTH, quoted
 from opkit.emit.ir_json import attribute_type, tensor_kind
+from opkit.emit.meta_kernel import qualify, unique_operators
 from opkit.model.operator import EntryPoint, OpFile, OpSpec
 from opkit.model.prototype import IrAttribute, IrTensor
 from opkit.model.schema import (
@@ -68,9 +69,7 @@ def emit(op_file: OpFile, namespace: str, header: str) -> str:
 
     An operator that `check` finds an error in gets a comment instead of a converter.
     """
-    # A file may list one operator under two sections; the first entry counts.
-    operators = {spec.name: spec for spec in reversed(op_file.operators)}
-    specs = [spec for spec in op_file.operators if operators[spec.name] is spec]
+    specs = unique_operators(op_file)
     body = "\n\n".join(_converter(spec, namespace) for spec in specs)
     used = [(text, needed) for call, (text, needed) in HELPERS.items() if call in body]
     standard = "".join(needed for _, needed in used)
@@ -100,7 +99,7 @@ def _converter_module(spec: OpSpec) -> str | None:
 def _converter(spec: OpSpec, namespace: str) -> str:
     """Print one converter with its registration."""
     name = spec.schema.name
-    qualified = OperatorName(name.base, name.overload, name.namespace or namespace)
+    qualified = qualify(name, namespace)
     register = f"torchair.register_fx_node_ge_converter(torch.ops.{qualified.python})"
     if spec.ge is not None and spec.ge.converter is not None:
         return f"{register}({_hand_written(spec.ge.converter)})\n"
@@ -302,4 +301,4 @@ def _results(binding: Binding) -> tuple[list[str], str]:
 
 def converters(op_file: OpFile) -> Iterable[OpSpec]:
     """Give the operators that get a converter."""
-    return (s for s in op_file.operators if (s.ge and s.ge.converter) or bind(s)[0] is not None)
+    return (s for s in unique_operators(op_file) if (s.ge and s.ge.converter) or bind(s)[0] is not None)

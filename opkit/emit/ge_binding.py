@@ -354,7 +354,8 @@ def check_file(op_file: OpFile) -> tuple[Diagnostic, ...]:
             findings.append(
                 Diagnostic(
                     "OPK306",
-                    Severity.WARNING,
+                    # An in-place operator and its functional twin may well share an IR operator.
+                    Severity.NOTE,
                     f"{first.name} and {spec.name} both become {prototype.op}, with different prototypes",
                     spec.schema.mark,
                     help="name the IR of one in `ge: {ir: ...}`, or give both the same `prototype` json",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from opkit.emit.header import quoted
-from opkit.emit.ir_json import find_prototype
 from opkit.model.operator import Case, CaseValue, EntryPoint, OpSpec, TensorSpec
 from opkit.model.schema import Argument, OperatorName, OperatorSchema, base_of
 
@@ -15,7 +14,7 @@ Run it with `opkit run run_{mode}.py`: on CANN, or on opkit's stand-in where the
 """
 
 {imports}
-from opkit.evidence import use_reference, watch_{mode}
+from opkit.evidence import use_references, watch_{mode}
 
 
 def make_inputs():
@@ -36,7 +35,7 @@ def model({parameters}):
 def main():
     torch.manual_seed(0)
     # On the stand-in the reference computes the operator; on CANN its own kernel does.
-    runtime = use_reference({reference})
+    runtime = use_references({arguments_of_use})
     inputs = make_inputs()
     on_npu = to("npu", inputs)
 {steps}
@@ -77,11 +76,7 @@ def emit(spec: OpSpec, mode: str, namespace: str, package: str) -> str:
     assert spec.reference is not None
     schema = spec.schema
     qualified = OperatorName(schema.name.base, schema.name.overload, schema.name.namespace or namespace)
-    prototype = find_prototype(spec)[0] if mode == "ge" else None
-    reference = [quoted(qualified.qualified), "reference"]
-    if prototype is not None:
-        path = f"{package}/prototypes/{spec.name.replace('.', '_')}.json"
-        reference.append(f"Path(__file__).with_name({quoted(package)}) / {quoted(path[len(package) + 1 :])}")
+    use = ['Path(__file__).with_name("ops.yaml")'] + ([quoted(namespace)] if namespace != "npu" else [])
     case = spec.cases[0]
     return _SCRIPT.format(
         name=qualified.qualified,
@@ -92,7 +87,7 @@ def emit(spec: OpSpec, mode: str, namespace: str, package: str) -> str:
         python=qualified.python,
         parameters=", ".join(_names(schema)),
         arguments=", ".join(_arguments(schema)),
-        reference=", ".join(reference),
+        arguments_of_use=", ".join(use),
         steps=(_GE if mode == "ge" else _NPUGRAPH_EX).rstrip("\n"),
         written="".join(
             f'    torch.testing.assert_close(on_npu["{a.name}"].cpu(), inputs["{a.name}"])\n'
@@ -113,8 +108,7 @@ def _imports(reference: EntryPoint, mode: str, package: str) -> str:
         f"from {module} import {reference.function} as reference",
         "from torch.utils._pytree import tree_map_only",
     ]
-    standard = "from pathlib import Path\n\n" if mode == "ge" else ""
-    return standard + "\n".join([*sorted(plain), *sorted(named)]) + "\n"
+    return "from pathlib import Path\n\n" + "\n".join([*sorted(plain), *sorted(named)]) + "\n"
 
 
 def _inputs(schema: OperatorSchema, case: Case) -> list[tuple[str, str]]:
