@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opkit.cann.errors import StandInError
-from opkit.cann.load import VARIABLES, stand_in_directories
+from opkit.cann.load import VARIABLES, bootstrap_directories, stand_in_directories
 
 
 def program(target: str, arguments: Sequence[str]) -> list[str]:
@@ -45,13 +45,10 @@ def shell_exports(environment: Mapping[str, str]) -> list[str]:
 
 
 def shell_unsets() -> list[str]:
-    """Give the shell lines that take back what `shell_exports` set, and leave the rest of LD_LIBRARY_PATH."""
+    """Give the shell lines that take back what `shell_exports` set, and leave the rest of the search paths."""
     lines = [f"unset {name}" for name in VARIABLES]
-    entries = [entry for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
-    ours = stand_in_directories(entries)
-    rest = [entry for entry in entries if entry not in ours]
-    if rest:
-        lines.append(f"export LD_LIBRARY_PATH={shlex.quote(':'.join(rest))}")
-    else:
-        lines.append("unset LD_LIBRARY_PATH")
+    for variable, ours in (("LD_LIBRARY_PATH", stand_in_directories), ("PYTHONPATH", bootstrap_directories)):
+        entries = [entry for entry in os.environ.get(variable, "").split(":") if entry]
+        rest = [entry for entry in entries if entry not in ours(entries)]
+        lines.append(f"export {variable}={shlex.quote(':'.join(rest))}" if rest else f"unset {variable}")
     return lines

@@ -12,16 +12,18 @@ from pathlib import Path
 
 from opkit.cann.build import CORE, MANIFEST, library_directory
 from opkit.cann.errors import StandInError
+from opkit.cann.hook import install_import_hook
 from opkit.cann.settings import Settings, full_soc_name, read_settings
 from opkit.cann.wheels import Wheels, find_wheels
 
+_BOOTSTRAP = Path(__file__).parent / "bootstrap"
 # TASK_QUEUE_ENABLE=0: host code calls the runtime on the thread that called torch, so that a call which a
 # capture forbids fails where it stands.
 _FIXED = {"OPKIT_STAND_IN": "1", "TASK_QUEUE_ENABLE": "0"}
 VARIABLES = (
     *_FIXED,
     *Settings().environment(),
-)  # what a process on the stand-in gets, besides LD_LIBRARY_PATH
+)  # what a process on the stand-in gets, besides LD_LIBRARY_PATH and PYTHONPATH
 
 
 @dataclass(frozen=True)
@@ -88,14 +90,31 @@ def runtime_environment(stand_in: bool | None = None, soc: str | None = None) ->
     wheels = find_wheels()
     if not choose_stand_in(stand_in):
         return {}
-    return _environment(library_directory(wheels), settings)
+    return _environment(library_directory(wheels, settings.kernels), settings)
 
 
 def _environment(directory: Path, settings: Settings) -> dict[str, str]:
     entries = [entry for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
     others = stand_in_directories(entries)
     path = [str(directory), *(entry for entry in entries if entry not in others)]
-    return {"LD_LIBRARY_PATH": ":".join(path), **_FIXED, **settings.environment()}
+    return {
+        "LD_LIBRARY_PATH": ":".join(path),
+        "PYTHONPATH": _python_path(),
+        **_FIXED,
+        **settings.environment(),
+    }
+
+
+def _python_path() -> str:
+    """PYTHONPATH with the directory of a sitecustomize.py in front, which makes torch_npu compute."""
+    entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(":") if entry]
+    others = bootstrap_directories(entries)
+    return ":".join([str(_BOOTSTRAP), *(entry for entry in entries if entry not in others)])
+
+
+def bootstrap_directories(entries: Iterable[str]) -> list[str]:
+    """Give those entries of PYTHONPATH that an opkit has put there."""
+    return [entry for entry in entries if entry == str(_BOOTSTRAP)]
 
 
 def ensure_runtime(stand_in: bool | None = None) -> Runtime:
@@ -115,6 +134,7 @@ def ensure_runtime(stand_in: bool | None = None) -> Runtime:
     wheels = find_wheels()
     if choose_stand_in(stand_in):
         _loaded = _load_stand_in(wheels)
+        install_import_hook()
     else:
         _loaded = Runtime("cann", find_cann() or Path(), "", wheels.torch.version, wheels.torch_npu.version)
     return _loaded
@@ -122,7 +142,7 @@ def ensure_runtime(stand_in: bool | None = None) -> Runtime:
 
 def _load_stand_in(wheels: Wheels) -> Runtime:
     settings = read_settings()
-    directory = library_directory(wheels)
+    directory = library_directory(wheels, settings.kernels)
     mapped = Path("/proc/self/maps").read_text()
     # Under `opkit run` torch finds the libraries by itself, and may have been imported first.
     if str(directory / CORE) not in mapped and ("torch_npu" in sys.modules or "/libascendcl.so" in mapped):
