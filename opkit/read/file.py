@@ -214,8 +214,9 @@ def _check_twice(document: Document, operators: list[OpSpec]) -> None:
     for op in operators:
         # `quant` and `autograd` register a kernel under another dispatch key, so a name may be in both.
         group = op.section if op.section in ("quant", "autograd") else ""
+        name = op.schema.name.qualified
         for version in dict.fromkeys((*op.op_api, *op.acl_op)) or [""]:
-            other = seen.setdefault((group, op.schema.name.qualified, version), op)
+            other = seen.setdefault((group, name, version), op)
             if other is not op:
                 document.operator = op.name
                 for_version = f" for torch {version[1:]}" if version else ""

@@ -58,6 +58,8 @@ class SourceText:
     def mark(self, start: int = 0, end: int | None = None) -> Mark:
         """Mark the characters from `start` to before `end`, as far as they stand on the first one's line."""
         last = (len(self.text) if end is None else end) - 1
+        if self._makes_places is None and "\n" not in self.text:
+            return Mark(self.file, self._start[0], self._start[1] + start, max(last - start + 1, 1))
         line, column = self.place(start)
         while last > start and self.place(last)[0] != line:
             last -= 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from opkit.read.source import SourceText
 
@@ -20,8 +20,7 @@ class SyntaxProblem(Exception):
         self.help = help
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """One token: its kind is "name", "number", "string", "end" or, for punctuation, the text itself."""
 
     kind: str
