@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opkit.emit import converter, ir_json, meta_custom_op, meta_library, pyi, torchair_hook
-from opkit.emit.header import docstring, origin
+from opkit.emit.header import docstring
 from opkit.emit.meta_kernel import Options, prepare, unique_operators
 from opkit.errors import OpkitError
 from opkit.files import write_atomically
@@ -115,7 +115,11 @@ def converter_findings(op_file: OpFile) -> list[Diagnostic]:
 
 
 def _ge_files(op_file: OpFile, options: Options) -> dict[str, str]:
-    header = f"# {origin(op_file)}\n"
+    header = docstring(
+        op_file,
+        "GE converters.",
+        "Importing this module registers them with torchair; the operators must be defined before.",
+    )
     files = {"converters.py": converter.emit(op_file, options.namespace, header)}
     files["torchair_hook.py"] = docstring(
         op_file, "Registers the GE converters once torchair is imported."
