@@ -1,8 +1,8 @@
 """Tasks on NPU streams that are computed by Python, and what the stand-in has seen.
 
-A task is what a kernel launch is on the device: it runs in stream order, and while its stream is being captured it is
-stored in the captured model and runs on each replay. A task may hold addresses (`cpu_view`) but should not hold NPU
-tensors, because a kernel on the device does not keep its memory alive either.
+A task is what a kernel launch is on the device: it runs in stream order, and while its stream is being
+captured it is stored in the captured model and runs on each replay. A task may hold addresses (`cpu_view`)
+but should not hold NPU tensors, because a kernel on the device does not keep its memory alive either.
 """
 
 from __future__ import annotations
@@ -101,35 +101,38 @@ def _table() -> _Tasks:
     return _tasks
 
 
-def launch(name: str, run: Callable[[], None] | None) -> None:
-    """Submits a task to the current NPU stream: it runs now, or is recorded if the stream is being captured.
+def launch(name: str, run: Callable[[], None] | None, index: int | None = None) -> None:
+    """Submits a task to the current NPU stream; it runs now, or is recorded in an open capture.
 
-    `run` None is a launch whose result nobody computes; the journal counts it as uncomputed. Raises what `run` raises
-    when the task runs now, StandInError when the runtime refuses the launch. A task that fails in a replay makes the
-    replay fail with its text; the exception itself is in `task_failures()`.
+    `run` None is a launch whose result nobody computes; the journal counts it as uncomputed. Raises what
+    `run` raises when the task runs now, StandInError when the runtime refuses the launch. A task that fails
+    in a replay makes the replay fail with its text; the exception itself is in `task_failures()`.
     """
-    stream = current_stream()
+    stream = current_stream(index)
     if run is None:
         standin().launch(name, 0, stream)
     else:
         _table().submit(name, run, stream)
 
 
-def current_stream() -> int:
-    """The handle of the current NPU stream of this thread."""
+def current_stream(index: int | None = None) -> int:
+    """The handle of this thread's current NPU stream on a device, by default the current device."""
     import torch_npu
 
-    handle: int = torch_npu.npu.current_stream().npu_stream
-    return handle
+    raw = getattr(torch_npu._C, "_npu_getCurrentRawStream", None)
+    if raw is None:
+        return int(torch_npu.npu.current_stream(index).npu_stream)
+    torch_npu.npu._lazy_init()
+    return int(raw(torch_npu._C._npu_getDevice() if index is None else index))
 
 
-def is_capturing() -> bool:
-    """Whether the current NPU stream is being captured."""
-    return standin().is_capturing(current_stream())
+def is_capturing(index: int | None = None) -> bool:
+    """Whether the current NPU stream of a device is being captured."""
+    return standin().is_capturing(current_stream(index))
 
 
 def journal() -> list[Event]:
-    """What happened since the last call, oldest first. An event of kind "dropped" says that older ones were lost."""
+    """What happened since the last call, oldest first; "dropped" says that older events were lost."""
     return standin().take_journal()
 
 

@@ -1,4 +1,4 @@
-"""Custom Ascend IR nodes: which operator each stands for, and how its IR names map to the operator's arguments."""
+"""Custom Ascend IR nodes: the operator each stands for, and how IR names map to its arguments."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ class NodeSpec:
     """How an Ascend IR node is one call of a torch operator."""
 
     operator: str  # "ns::op" or "ns::op.overload"
-    # Schema argument -> IR input or attribute; an argument that is not listed has the name of its IR counterpart.
+    # Schema argument -> IR input or attribute; an argument that is not listed has the name of its IR
+    # counterpart.
     arguments: Mapping[str, str] = field(default_factory=dict)
-    # IR output of each result of the schema that is not a mutated argument, in order. Mutated arguments come out under
-    # the IR name of their input.
+    # IR output of each result of the schema that is not a mutated argument, in order. Mutated arguments come
+    # out under the IR name of their input.
     outputs: tuple[str, ...] = ()
 
     def ir_name(self, argument: str) -> str:
@@ -46,15 +47,17 @@ _adapters: dict[str, Adapter] = {}
 
 
 def register_node(ir_type: str, adapter: Adapter, *, replace: bool = False) -> None:
-    """Teaches the interpreter a custom node, by an operator whose reference function computes it, or by a function.
+    """Teaches the interpreter a custom node: the call of an operator that has a reference, or a function.
 
-    A function takes a NodeCall and returns the node's output or the list of its outputs; it writes in-place outputs to
-    the memory of their input and returns that. Raises OpkitError for a type that is known already.
+    A function takes a NodeCall and returns the node's output or the list of its outputs; it writes in-place
+    outputs to the memory of their input and returns that. Raises OpkitError for a type that is known already.
     """
     if ir_type in STANDARD:
         raise OpkitError(f"{ir_type} is a standard Ascend IR node")
     if ir_type in _adapters and not replace:
-        raise OpkitError(f"the node type {ir_type} is registered already", "pass replace=True to register it anew")
+        raise OpkitError(
+            f"the node type {ir_type} is registered already", "pass replace=True to register it anew"
+        )
     if isinstance(adapter, NodeSpec):
         _check_spec(ir_type, adapter)
     _adapters[ir_type] = adapter
@@ -79,15 +82,16 @@ def _check_spec(ir_type: str, spec: NodeSpec) -> None:
     fresh = [result for result in schema.returns if not is_written(result)]
     if len(spec.outputs) != len(fresh):
         raise OpkitError(
-            f"{ir_type}: {spec.operator} has {len(fresh)} results of its own, the node names {len(spec.outputs)} outputs"
+            f"{ir_type}: {spec.operator} has {len(fresh)} results of its own, "
+            f"the node names {len(spec.outputs)} outputs"
         )
 
 
 def call_custom(call: NodeCall, spec: NodeSpec, *, compute: bool) -> tuple[dict[str, Any], bool]:
     """The node's outputs by IR name, and whether they were computed.
 
-    With `compute` False, or where no reference function is bound, fresh outputs have the size the Meta kernel says and
-    are poisoned, and mutated inputs get the write mark (nothing at all with `compute` False).
+    With `compute` False, or where no reference function is bound, fresh outputs have the size the Meta kernel
+    says and are poisoned, and mutated inputs get the write mark (nothing at all with `compute` False).
     """
     operator = find_operator(spec.operator)
     args, kwargs = _arguments(call, spec, operator)
@@ -102,7 +106,9 @@ def call_custom(call: NodeCall, spec: NodeSpec, *, compute: bool) -> tuple[dict[
     if function is not None:
         results = as_results(function(*args, **kwargs), len(operator._schema.returns))
         if results is None:
-            raise OpkitError(f"the reference of {spec.operator} returned another number of results than its schema")
+            raise OpkitError(
+                f"the reference of {spec.operator} returned another number of results than its schema"
+            )
         kept = [item for item, declared in zip(results, operator._schema.returns) if not is_written(declared)]
         for number, (result, output) in enumerate(zip(kept, outputs)):
             write_result(spec.operator, number, result, output)
@@ -148,8 +154,8 @@ def _argument(call: NodeCall, ir_name: str, argument: Any) -> Any:
         return _host_value(call.node.attrs[ir_name], argument)
     if not argument.has_default_value() and "Optional" not in kind:
         raise OpkitError(
-            f'GE node {call.node.name} ({call.node.type}) has neither an input nor an attribute "{ir_name}" for the '
-            f"argument {argument.name} of the operator"
+            f"GE node {call.node.name} ({call.node.type}) has neither an input nor an attribute "
+            f'"{ir_name}" for the argument {argument.name} of the operator'
         )
     return argument.default_value
 

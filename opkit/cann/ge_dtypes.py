@@ -1,13 +1,13 @@
-"""GE's data types: their numbers in the serialized graph, in ge::DataType, and the torch dtype each one is.
+"""GE's data types: the torch dtype of each, and its numbers in graphs and in ge::DataType.
 
-The two numberings differ. Descriptions of tensors in ge_ir.proto use ge.proto.DataType; attributes and the C++ classes
-use ge::DataType (torchair: `_ge_proto_dtype_to_ge_dtype`).
+The two numberings differ. Descriptions of tensors in ge_ir.proto use ge.proto.DataType; attributes and the
+C++ classes use ge::DataType (torchair: `_ge_proto_dtype_to_ge_dtype`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from opkit.errors import OpkitError
 
@@ -22,7 +22,7 @@ class GeDtype:
     name: str
     proto: int  # ge.proto.DataType
     number: int  # ge::DataType
-    torch_name: Optional[str]  # None where torch has no such type
+    torch_name: str | None  # None where torch has no such type
 
     def torch(self) -> torch.dtype:
         """The torch dtype. Raises OpkitError for a type that this torch does not have."""

@@ -33,7 +33,9 @@ class GeEngine:
     def __init__(self) -> None:
         self.graphs: list[GeGraph] = []  # in the order in which they were compiled
         self.runs: list[GeRun] = []
-        self.errors: list[BaseException] = []  # of refused graphs and failed runs, which torchair reports as text only
+        self.errors: list[
+            BaseException
+        ] = []  # of refused graphs and failed runs, which torchair reports as text only
         self._live: dict[int, GeGraph] = {}
 
     def describe(self, graph_id: int, data: bytes) -> tuple[bool, Sequence[GeOutput]]:
@@ -89,7 +91,7 @@ _lock = threading.Lock()
 
 
 def engine() -> GeEngine:
-    """The engine of this process, set into the stand-in by the first call. Raises StandInError on real CANN."""
+    """The engine of this process, made by the first call. Raises StandInError on real CANN."""
     global _engine
     with _lock:
         if _engine is None:
@@ -104,7 +106,7 @@ def _declared(graph: GeGraph) -> list[GeOutput]:
 
 
 def _infer(graph: GeGraph) -> list[GeOutput]:
-    """The shapes and dtypes that the nodes themselves give, on zeros: what torchair compares with the FX graph's."""
+    """The shapes and dtypes that the nodes give on zeros: torchair compares them with the FX graph's."""
     import torch
 
     with torch.no_grad():

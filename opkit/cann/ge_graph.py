@@ -8,11 +8,12 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any
 
 from opkit.cann.ge_dtypes import GeDtype, from_proto
 from opkit.errors import OpkitError
@@ -46,10 +47,10 @@ class Edge:
 
 @dataclass(frozen=True)
 class GeInput:
-    """One IR input of a node: its IR name (`x`, or `x0`, `x1`, ... for a dynamic input) and source, None if unfed."""
+    """One IR input of a node; those of a dynamic input x are x0, x1, ...; an unfed one has no source."""
 
     name: str
-    source: Optional[Edge]
+    source: Edge | None
     desc: TensorDesc
 
 
@@ -64,7 +65,7 @@ class ConstValue:
 
 @dataclass(frozen=True)
 class GeNode:
-    """One node. Attributes with a leading underscore are torchair's own notes and no part of the Ascend IR."""
+    """One node. Attributes with a leading underscore are torchair's notes and no part of the Ascend IR."""
 
     name: str
     type: str
@@ -129,8 +130,8 @@ class GeGraph:
     def output_refs(self) -> dict[int, int]:
         """NetOutput index -> graph input index, for results that are an updated graph input.
 
-        A result counts when it leaves the graph through an in-place output; copies on the way to the input are
-        followed, because torchair puts a TensorMove before each in-place node.
+        A result counts when it leaves the graph through an in-place output; copies on the way to the input
+        are followed, because torchair puts a TensorMove before each in-place node.
         """
         refs = {}
         for index, item in enumerate(self.net_output.inputs):
@@ -139,7 +140,7 @@ class GeGraph:
                 refs[index] = place
         return refs
 
-    def _updated_input(self, edge: Optional[Edge]) -> Optional[int]:
+    def _updated_input(self, edge: Edge | None) -> int | None:
         written = False
         while edge is not None and edge.index != CONTROL:
             node = self.node(edge.node)
@@ -279,9 +280,9 @@ def _text(data: bytes) -> Any:
         return data
 
 
-@lru_cache(maxsize=None)
+@cache
 def _proto() -> ModuleType:
-    """The generated protobuf module of the installed torch_npu, torchair's own copy if that is loaded already."""
+    """The generated protobuf module of the installed torch_npu: torchair's copy if that is loaded."""
     loaded = sys.modules.get("torchair._ge_concrete_graph.ge_ir_pb2")
     if loaded is not None:
         return loaded

@@ -1,7 +1,7 @@
 """Runs a GE graph on CPU tensors, node by node.
 
-Values are contiguous, as GE's are. Nodes without a kernel (Reshape and its like) share memory with their input and
-in-place outputs are the memory of their input; every other output is memory of its own.
+Values are contiguous, as GE's are. Nodes without a kernel (Reshape and its like) share memory with their
+input and in-place outputs are the memory of their input; every other output is memory of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def check_known(graph: GeGraph) -> None:
     )
     if unknown:
         raise OpkitError(
-            f"cannot interpret the node type{'s' if len(unknown) > 1 else ''} {', '.join(unknown)} of GE graph {graph.name}",
+            f"GE graph {graph.name}: cannot interpret the node type {', '.join(unknown)}",
             "register a custom node with opkit.cann.ge_custom.register_node",
         )
 
@@ -48,8 +48,8 @@ def check_known(graph: GeGraph) -> None:
 def interpret(graph: GeGraph, inputs: list[torch.Tensor], *, compute: bool = True) -> Interpretation:
     """Runs the nodes that NetOutput depends on. Graph inputs may be written by in-place nodes.
 
-    With `compute` False custom nodes only have outputs of the right size: enough to know the shapes of the results.
-    Raises OpkitError for a node that cannot be interpreted, naming it.
+    With `compute` False custom nodes only have outputs of the right size: enough to know the shapes of the
+    results. Raises OpkitError for a node that cannot be interpreted, naming it.
     """
     check_known(graph)
     values: dict[Edge, torch.Tensor] = {}
@@ -63,7 +63,8 @@ def interpret(graph: GeGraph, inputs: list[torch.Tensor], *, compute: bool = Tru
             raise
         except Exception as error:
             fed = ", ".join(
-                f"{item.name}={describe(values.get(item.source)) if item.source else 'unfed'}" for item in node.inputs
+                f"{item.name}={describe(values.get(item.source)) if item.source else 'unfed'}"
+                for item in node.inputs
             )
             raise OpkitError(f"GE node {node.name} ({node.type}) failed on {fed}: {error}") from error
         if not computed:
@@ -96,7 +97,9 @@ def _run(
     returned = (adapter or STANDARD[node.type])(call)
     results = list(returned) if isinstance(returned, (list, tuple)) else [returned]
     if len(results) < len(node.outputs):
-        raise OpkitError(f"GE node {node.name} ({node.type}) gave {len(results)} of {len(node.outputs)} outputs")
+        raise OpkitError(
+            f"GE node {node.name} ({node.type}) gave {len(results)} of {len(node.outputs)} outputs"
+        )
     return [_settled(node, index, result, call) for index, result in enumerate(results)], True
 
 
@@ -114,7 +117,7 @@ def _by_position(call: NodeCall, named: dict[str, Any]) -> list[torch.Tensor]:
 
 
 def _settled(node: GeNode, index: int, result: torch.Tensor, call: NodeCall) -> torch.Tensor:
-    """An output as GE has it in memory: contiguous, and of its own unless the node shares or writes its input."""
+    """An output as GE has it: contiguous, and memory of its own unless the node shares its input's."""
     if node.type in ALIASES:
         return result
     if index in node.in_place:

@@ -73,12 +73,9 @@ def _index(call: NodeCall) -> Any:
 def _index_tuple(call: NodeCall) -> tuple[Any, ...]:
     """Torch's index for indices given for the dims that a mask selects."""
     mask = call.attr("indices_mask") if call.node.type == "IndexByTensor" else call.ints("indexed_sizes")
-    indices = iter(call.many("indices"))
-    chosen = [
-        next(indices, None) if bit else slice(None) for bit in (mask or [1] * len(call.many("indices")))
-    ]
-    return tuple(item.long() if hasattr(item, "dtype") and item.dtype.itemsize < 8 and not _is_bool(item) else item
-                 for item in chosen)  # fmt: skip
+    indices = call.many("indices")
+    places = iter([item if _is_bool(item) else item.long() for item in indices])
+    return tuple(next(places) if bit else slice(None) for bit in (mask or [1] * len(indices)))
 
 
 def _is_bool(tensor: torch.Tensor) -> bool:
@@ -198,7 +195,7 @@ def _scatter_elements(call: NodeCall) -> Any:
 
 
 def _scatter(call: NodeCall) -> Any:
-    """`var` at rows of `axis` from indices[i] on, for each i of the first dim, is overwritten by updates[i]."""
+    """Overwrites var[i] by updates[i], along `axis` from indices[i] on, for each i of the first dim."""
     call.expect("reduce", "update")
     var, updates, indices = call["var"], call["updates"], call["indices"]
     axis = call.attr("axis", 0) % var.dim()

@@ -1,14 +1,15 @@
 """The standard Ascend IR nodes that the stand-in can compute: one entry of a table for each type.
 
-An entry is a function of a NodeCall that returns the node's output, or a list of its outputs. Semantics are those of
-the IR prototypes in CANN's op_proto headers, which torchair repeats above each raw API in
-auto_generated_ge_raw_ops.py. A type that is not in the table, or an attribute value that is not understood, is an
-error: a wrong number would be worse than none.
+An entry is a function of a NodeCall that returns the node's output, or a list of its outputs. Semantics are
+those of the IR prototypes in CANN's op_proto headers, which torchair repeats above each raw API in
+auto_generated_ge_raw_ops.py. A type that is not in the table, or an attribute value that is not understood,
+is an error: a wrong number would be worse than none.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Callable
 
 from opkit.cann.ge_dtypes import from_number
 from opkit.cann.ge_graph import GeNode
@@ -38,7 +39,7 @@ class NodeCall:
 
     def many(self, name: str) -> list[torch.Tensor]:
         """The values of a dynamic input: `name0`, `name1`, ... in order."""
-        found = []
+        found: list[torch.Tensor] = []
         while f"{name}{len(found)}" in self._values:
             found.append(self._values[f"{name}{len(found)}"])
         return found
@@ -91,7 +92,7 @@ def _torch(function: str, *names: str) -> Compute:
 
 
 def _binary(function: str) -> Compute:
-    """An element-wise node of x1 and x2. Both are tensors in GE: no operand gives way to the other as a number."""
+    """An element-wise node of x1 and x2: both are tensors in GE, and none gives way as a number."""
 
     def compute(call: NodeCall) -> Any:
         import torch
@@ -271,18 +272,20 @@ def _cumsum(call: NodeCall) -> Any:
 # Node type -> torch function of one input x with the same name or another.
 _UNARY = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan",
-    "Atanh": "atanh", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf", "Erfc": "erfc", "Exp": "exp",
-    "Expm1": "expm1", "Floor": "floor", "Invert": "bitwise_not", "IsFinite": "isfinite", "IsInf": "isinf",
-    "IsNan": "isnan", "Log": "log", "Log1p": "log1p", "LogicalNot": "logical_not", "Neg": "neg",
-    "OnesLike": "ones_like", "Reciprocal": "reciprocal", "Relu": "relu", "Round": "round", "Rsqrt": "rsqrt",
-    "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Sqrt": "sqrt", "Square": "square",
-    "Tan": "tan", "Tanh": "tanh", "ZerosLike": "zeros_like",
+    "Atanh": "atanh", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf", "Erfc": "erfc",
+    "Exp": "exp", "Expm1": "expm1", "Floor": "floor", "Invert": "bitwise_not", "IsFinite": "isfinite",
+    "IsInf": "isinf", "IsNan": "isnan", "Log": "log", "Log1p": "log1p", "LogicalNot": "logical_not",
+    "Neg": "neg", "OnesLike": "ones_like", "Reciprocal": "reciprocal", "Relu": "relu",
+    "Round": "round", "Rsqrt": "rsqrt", "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin",
+    "Sinh": "sinh", "Sqrt": "sqrt", "Square": "square", "Tan": "tan", "Tanh": "tanh",
+    "ZerosLike": "zeros_like",
 }  # fmt: skip
 _BINARY = {
     "Add": "add", "BitwiseAnd": "bitwise_and", "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor",
-    "Equal": "eq", "FloorDiv": "floor_divide", "FloorMod": "remainder", "Greater": "gt", "GreaterEqual": "ge",
-    "Less": "lt", "LessEqual": "le", "LogicalAnd": "logical_and", "LogicalOr": "logical_or", "Maximum": "maximum",
-    "Minimum": "minimum", "Mod": "fmod", "Mul": "mul", "NotEqual": "ne", "Pow": "pow", "Sub": "sub",
+    "Equal": "eq", "FloorDiv": "floor_divide", "FloorMod": "remainder", "Greater": "gt",
+    "GreaterEqual": "ge", "Less": "lt", "LessEqual": "le", "LogicalAnd": "logical_and",
+    "LogicalOr": "logical_or", "Maximum": "maximum", "Minimum": "minimum", "Mod": "fmod",
+    "Mul": "mul", "NotEqual": "ne", "Pow": "pow", "Sub": "sub",
 }  # fmt: skip
 
 MATH: dict[str, Compute] = {

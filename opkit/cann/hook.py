@@ -1,4 +1,4 @@
-"""Makes torch_npu compute on the stand-in: installs the aten kernels and the GE engine right after its import."""
+"""Makes torch_npu compute: installs aten kernels and the GE engine right after its import."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, Optional
+from typing import Any
 
 _TARGET = "torch_npu"
 
 
 def install_import_hook() -> None:
-    """Has `equip` called when torch_npu has been imported; at once if it is there already. Calling it again is free."""
+    """Has `equip` called after the import of torch_npu, or now. Calling it again is free."""
     if _TARGET in sys.modules:
         equip()
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
@@ -34,12 +34,12 @@ class _Finder(importlib.abc.MetaPathFinder):
     """Finds torch_npu as Python would, and wraps its loader."""
 
     def find_spec(
-        self, fullname: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if fullname != _TARGET:
             return None
-        # importlib.util.find_spec is also asked whether torch_npu is there at all: then no import follows, so the
-        # finder stays and only steps aside for its own question.
+        # importlib.util.find_spec is also asked whether torch_npu is there at all: then no import follows, so
+        # the finder stays and only steps aside for its own question.
         sys.meta_path.remove(self)
         try:
             spec = importlib.util.find_spec(fullname)
@@ -56,8 +56,8 @@ class _Loader(importlib.abc.Loader):
     def __init__(self, loader: Any) -> None:
         self._loader = loader
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Optional[ModuleType]:
-        created: Optional[ModuleType] = self._loader.create_module(spec)
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        created: ModuleType | None = self._loader.create_module(spec)
         return created
 
     def exec_module(self, module: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""Operators as the dispatcher knows them: look-up by name, full argument lists, what their Meta kernels say."""
+"""Operators as the dispatcher knows them: their names, full arguments and Meta kernels."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def call_meta(operator: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 def describe_outputs(operator: Any, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
     """What the Meta kernel says: one meta tensor, list of them, or None for each result of the schema.
 
-    Raises OpkitError if the operator has no Meta kernel or it gives another number of results than the schema.
+    Raises OpkitError if the operator has no Meta kernel or it gives another number of results than the
+    schema.
     """
     try:
         result = call_meta(operator, args, kwargs)

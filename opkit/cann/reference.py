@@ -1,7 +1,7 @@
 """Kernels for custom operators on the stand-in: a reference function in Python, or nothing but the launch.
 
-A kernel bound here behaves to torch_npu as a compiled one does: it allocates the outputs that the operator's Meta
-kernel describes, submits one task and returns. Only the task looks at values.
+A kernel bound here behaves to torch_npu as a compiled one does: it allocates the outputs that the operator's
+Meta kernel describes, submits one task and returns. Only the task looks at values.
 """
 
 from __future__ import annotations
@@ -47,12 +47,14 @@ _lock = threading.Lock()
 def bind_reference(name: str, function: Function | None, *, replace: bool = False) -> None:
     """Gives the defined operator `name` ("ns::op" or "ns::op.overload") an NPU kernel on the stand-in.
 
-    `function` takes the operator's arguments, every default filled in and keyword-only ones by keyword, with CPU views
-    in place of NPU tensors. It returns what the schema returns, or writes mutated arguments in place. With None the
-    kernel computes nothing: outputs are left poisoned and mutated arguments are filled with WRITE_MARK.
+    `function` takes the operator's arguments, every default filled in and keyword-only ones by keyword, with
+    CPU views in place of NPU tensors. It returns what the schema returns, or writes mutated arguments in
+    place. With None the kernel computes nothing: outputs are left poisoned and mutated arguments are filled
+    with WRITE_MARK.
 
-    Raises OpkitError when the operator is not defined, has a result that no kernel can give, already has an NPU kernel
-    (unless `replace`), or when the process runs on real CANN, where a real kernel must never be replaced.
+    Raises OpkitError when the operator is not defined, has a result that no kernel can give, already has an
+    NPU kernel (unless `replace`), or when the process runs on real CANN, where a real kernel must never be
+    replaced.
     """
     import torch
 
@@ -109,7 +111,7 @@ def _check_returns(operator: Any) -> None:
             raise OpkitError(f"{operator.name()} returns a view of an argument: views need no kernel")
         if "Tensor" not in str(result.type):
             raise OpkitError(
-                f"{operator.name()} returns {result.type}: a kernel that runs later in a stream cannot return a number",
+                f"{operator.name()} returns {result.type}: a kernel runs later and has no number",
                 "return it as a tensor",
             )
 
@@ -178,7 +180,8 @@ def _task(
         results = as_results(returned, len(expected))
         if results is None:
             raise OpkitError(
-                f"the reference of {operator.name()} returned {describe(returned)}, the schema has {len(expected)} results"
+                f"the reference of {operator.name()} returned {describe(returned)}, "
+                f"the schema has {len(expected)} results"
             )
         for number, (result, output) in enumerate(
             zip([r for r, is_fresh in zip(results, expected) if is_fresh], outputs)

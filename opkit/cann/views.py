@@ -11,7 +11,8 @@ from opkit.errors import OpkitError
 if TYPE_CHECKING:
     import torch
 
-# aclFormat numbers whose memory is laid out as sizes and strides say (acl_base.h: NCHW, NHWC, ND, NCDHW, NDHWC).
+# aclFormat numbers whose memory is laid out as sizes and strides say (acl_base.h: NCHW, NHWC, ND, NCDHW,
+# NDHWC).
 _PLAIN_FORMATS = frozenset({-1, 0, 1, 2, 27, 30})
 
 # What fresh device memory holds on the stand-in: NaN in every floating type.
@@ -23,28 +24,36 @@ WRITE_MARK = 0xA5
 def cpu_view(tensor: torch.Tensor) -> torch.Tensor:
     """A CPU tensor on the same memory, with the same sizes, strides, offset, conjugate and negative bits.
 
-    The view holds the address and not the storage, as a kernel on the device does: it is valid while the storage of
-    `tensor` lives. Raises OpkitError for a tensor of another device or in an internal (fractal) format.
+    The view holds the address and not the storage, as a kernel on the device does: it is valid while the
+    storage of `tensor` lives. Raises OpkitError for a tensor of another device or in an internal (fractal)
+    format.
     """
     import torch
 
     if tensor.device.type != "npu":
         raise OpkitError(f"a CPU view needs an NPU tensor, got one on {tensor.device}")
     _require_plain_format(tensor)
-    storage = tensor.untyped_storage()
-    nbytes = storage.nbytes()
-    if nbytes == 0:
-        view = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="cpu")
-    else:
-        buffer = (ctypes.c_char * nbytes).from_address(storage.data_ptr())
-        raw = torch.frombuffer(buffer, dtype=torch.uint8)
-        view = torch.empty(0, dtype=tensor.dtype, device="cpu")
-        view.set_(raw.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())
+    # An inference tensor could not be written by a replay outside of inference mode.
+    with torch.inference_mode(False):
+        view = _plain_view(tensor)
     if tensor.is_conj():
         view = torch._conj(view)
     if tensor.is_neg():
         view = torch._neg_view(view)
     return view
+
+
+def _plain_view(tensor: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    storage = tensor.untyped_storage()
+    nbytes = storage.nbytes()
+    if nbytes == 0:
+        return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="cpu")
+    buffer = (ctypes.c_char * nbytes).from_address(storage.data_ptr())
+    raw = torch.frombuffer(buffer, dtype=torch.uint8)
+    view = torch.empty(0, dtype=tensor.dtype, device="cpu")
+    return view.set_(raw.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())
 
 
 def _require_plain_format(tensor: torch.Tensor) -> None:
@@ -54,7 +63,7 @@ def _require_plain_format(tensor: torch.Tensor) -> None:
     if layout not in _PLAIN_FORMATS:
         raise OpkitError(
             f"a tensor in the internal format {layout} has no CPU view",
-            "set torch.npu.config.allow_internal_format = False, or cast it with torch_npu.npu_format_cast(x, 2)",
+            "set torch.npu.config.allow_internal_format = False, or use torch_npu.npu_format_cast(x, 2)",
         )
 
 
@@ -84,7 +93,7 @@ class TaskViews:
         self._memory: list[tuple[int, int]] = []
 
     def of(self, value: Any) -> Any:
-        """`value` for the CPU: NPU tensors as views, host tensors as their value now, the NPU device as the CPU."""
+        """`value` for the CPU: views of NPU tensors, the present value of host tensors, the CPU device."""
         import torch
 
         if isinstance(value, torch.device) and value.type == "npu":

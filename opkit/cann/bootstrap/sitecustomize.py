@@ -1,4 +1,4 @@
-"""Python imports this at its start where opkit.cann.load.runtime_environment() put its directory on PYTHONPATH.
+"""Python imports this at its start: runtime_environment() put its directory on PYTHONPATH.
 
 It lets torch_npu compute on the stand-in, and then runs the sitecustomize that it hides, if there is one.
 """

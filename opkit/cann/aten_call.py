@@ -1,0 +1,196 @@
+"""One call of an aten operator on NPU tensors: computed by the CPU's kernel, now or on each replay."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opkit.cann import device
+from opkit.cann.aten_random import host_generator, is_generator
+from opkit.cann.operators import aliased_argument, as_results, call_meta, describe, find_operator, is_written
+from opkit.cann.views import TaskViews, cpu_view, map_tensors, tensors_in
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class AtenOperator:
+    """What the schema of an operator says about how its kernel has to work."""
+
+    overload: Any  # torch._ops.OpOverload
+    name: str
+    outs: tuple[str, ...]  # the out= arguments
+    stored: tuple[bool, ...]  # for each result: fresh or an out= argument, not an argument written in place
+    waits: bool  # the host needs values: a result is a number, or its shape depends on values
+    draws: bool  # takes random numbers
+    generator_keyword: bool  # "generator" is keyword-only
+
+
+@functools.cache
+def aten_operator(name: str) -> AtenOperator:
+    """The operator that the dispatcher knows under `name`."""
+    import torch
+
+    overload = find_operator(name)
+    schema = overload._schema
+    outs = tuple(argument.name for argument in schema.arguments if argument.is_out)
+    waiting = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output}
+    generators = [argument for argument in schema.arguments if argument.name == "generator"]
+    return AtenOperator(
+        overload=overload,
+        name=name,
+        outs=outs,
+        stored=tuple(bool(outs) or not is_written(result) for result in schema.returns),
+        waits=any("Tensor" not in str(result.type) for result in schema.returns)
+        or bool(waiting & {*overload.tags}),
+        draws=bool(generators) or torch.Tag.nondeterministic_seeded in overload.tags,
+        generator_keyword=any(argument.kwarg_only for argument in generators),
+    )
+
+
+class HostCall:
+    """The call on CPU views: it holds addresses and no NPU tensor, so a captured task keeps no memory in use."""
+
+    def __init__(
+        self, operator: AtenOperator, args: list[Any], kwargs: dict[str, Any], place: torch.device
+    ) -> None:
+        self._operator, self._place = operator, place
+        self.views = TaskViews()
+        self._args = [self.views.of(value) for value in args]
+        self._kwargs = {
+            key: self.views.of(value) for key, value in kwargs.items() if key not in operator.outs
+        }
+        self._kwargs.pop("pin_memory", None)
+        drawn = [value for value in [*args, *kwargs.values()] if is_generator(value)]
+        self._generator = drawn[0] if drawn else None
+        # The CPU kernel gets empty out= tensors: it could not resize a view.
+        self._outs = {name: map_tensors(kwargs[name], _no_elements) for name in operator.outs}
+
+    def compute(self) -> list[Any]:
+        """The results that are to be stored; arguments written in place are written."""
+        return self._run(self._args, self._kwargs)
+
+    def compute_on_zeros(self) -> list[Any]:
+        """Results of the right dtype and size, whatever the values are now."""
+        kwargs = {key: map_tensors(value, _zeros) for key, value in self._kwargs.items()}
+        return self._run([map_tensors(value, _zeros) for value in self._args], kwargs)
+
+    def stored(self, value: Any) -> list[Any]:
+        """What the operator returned, without arguments written in place."""
+        results = as_results(value, len(self._operator.stored))
+        if results is None:
+            count = len(self._operator.stored)
+            raise RuntimeError(
+                f"{self._operator.name} gave {describe(value)}, its schema has {count} results"
+            )
+        return [item for item, keep in zip(results, self._operator.stored) if keep]
+
+    def _run(self, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+        import torch
+
+        outs = {name: map_tensors(value, _no_elements) for name, value in self._outs.items()}
+        if self._operator.draws:
+            generator = host_generator(self._generator, self._place)
+            args = [generator if is_generator(value) else value for value in args]
+            if self._operator.generator_keyword:
+                kwargs = {**kwargs, "generator": generator}
+        with torch.no_grad():
+            return self.stored(self._operator.overload(*args, **kwargs, **outs))
+
+
+class Call:
+    """The call as torch_npu sees it: allocates outputs and submits one task."""
+
+    def __init__(
+        self, operator: AtenOperator, args: list[Any], kwargs: dict[str, Any], place: torch.device
+    ) -> None:
+        self._operator, self._place = operator, place
+        self._args, self._kwargs = args, kwargs
+        self._host = HostCall(operator, args, kwargs, place)
+
+    def run(self) -> Any:
+        """Runs the operator, or records it if the stream is being captured, and gives what it returns."""
+        operator, host = self._operator, self._host
+        if device.is_capturing(self._place.index):
+            return self._record()
+        computed: list[list[Any]] = []
+        device.launch(operator.name, lambda: computed.append(host.compute()), self._place.index)
+        if not computed:
+            raise RuntimeError(f"{operator.name}: the stream waits for an event that was not recorded yet")
+        if operator.waits and not tensors_in(computed[0]):
+            return self._answer(computed[0])
+        targets = self._targets(computed[0])
+        for source, target in zip(computed[0], targets):
+            _store(
+                operator.name,
+                source,
+                map_tensors(target, lambda t: cpu_view(t) if t.device.type == "npu" else t),
+            )
+        return self._answer(targets)
+
+    def _record(self) -> Any:
+        """Outputs are described without values, allocated now and written by the task, on each replay."""
+        operator, host = self._operator, self._host
+        targets = self._targets(self._describe())
+        places = [host.views.of(target) for target in targets]
+
+        def task() -> None:
+            host.views.require_alive(operator.name)
+            for source, place in zip(host.compute(), places):
+                _store(operator.name, source, place)
+
+        device.launch(operator.name, task, self._place.index)
+        return self._answer(targets)
+
+    def _describe(self) -> list[Any]:
+        """Results of the right dtype and size, from the Meta kernel or else from the CPU kernel on zeros."""
+        kwargs = {key: value for key, value in self._kwargs.items() if key not in ("generator", "pin_memory")}
+        args = [None if is_generator(value) else value for value in self._args]
+        try:
+            return self._host.stored(call_meta(self._operator.overload, args, kwargs))
+        except NotImplementedError:
+            return self._host.compute_on_zeros()
+
+    def _targets(self, results: list[Any]) -> list[Any]:
+        """Where results are stored: the out= arguments, resized as torch does, or fresh tensors."""
+        import torch
+
+        if not self._operator.outs:
+            asked = self._kwargs.get("device")
+            place = self._place if asked is None else asked
+            return [map_tensors(item, lambda t: torch.empty_like(t, device=place)) for item in results]
+        targets = [self._kwargs[name] for name in self._operator.outs]
+        for target, wanted in zip(tensors_in(targets), tensors_in(results)):
+            if target.size() != wanted.size():
+                target.resize_(wanted.size())
+        return targets
+
+    def _answer(self, stored: list[Any]) -> Any:
+        rest = iter(stored)
+        overload = self._operator.overload
+        answers = [
+            next(rest) if keep else aliased_argument(overload, declared, self._args, self._kwargs)
+            for keep, declared in zip(self._operator.stored, overload._schema.returns)
+        ]
+        return tuple(answers) if len(answers) > 1 else (answers[0] if answers else None)
+
+
+def _no_elements(tensor: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    return torch.empty(0, dtype=tensor.dtype, device="cpu")
+
+
+def _zeros(tensor: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    return torch.zeros(tensor.size(), dtype=tensor.dtype, device="cpu")
+
+
+def _store(name: str, source: Any, target: Any) -> None:
+    for result, place in zip(tensors_in([source]), tensors_in([target])):
+        if result.dtype != place.dtype or result.size() != place.size():
+            raise RuntimeError(f"{name} computed {describe(result)}, its output is {describe(place)}")
+        place.copy_(result)
