@@ -63,15 +63,11 @@ def signature(schema: OperatorSchema, taken: Collection[str] = ()) -> Signature:
     """Make the signature; names in `taken`, and Python's keywords, are not used for arguments.
 
     A positional argument is renamed, since the dispatcher passes it by position. A keyword-only one is passed
-    by name and so must be taken out of `**keywords`. Defaults are the schema's; one that stands before an
-    argument without default is left out, since then the dispatcher always passes the argument.
+    by name and so must be taken out of `**keywords`. Defaults are the schema's.
     """
     names = {a.name for a in schema.arguments}
     spelling = {a.name: _safe(a.name, names, taken) for a in schema.arguments}
-    parameters: list[str] = []
-    last_required = max((i for i, a in enumerate(schema.positional) if a.default is None), default=-1)
-    for i, argument in enumerate(schema.positional):
-        parameters.append(parameter(argument, spelling[argument.name], with_default=i > last_required))
+    parameters = [parameter(a, spelling[a.name]) for a in schema.positional]
     plain = [a for a in schema.keyword_only if spelling[a.name] == a.name]
     if plain:
         parameters += ["*", *(parameter(a, a.name) for a in plain)]
@@ -93,10 +89,10 @@ def _safe(name: str, names: Collection[str], taken: Collection[str]) -> str:
     return safe
 
 
-def parameter(argument: Argument, name: str, with_default: bool = True) -> str:
+def parameter(argument: Argument, name: str) -> str:
     """Print one parameter."""
     text = f"{name}: {annotation(argument.type)}"
-    return text if argument.default is None or not with_default else f"{text} = {default_text(argument)}"
+    return text if argument.default is None else f"{text} = {default_text(argument)}"
 
 
 def annotation(type_: Type) -> str:

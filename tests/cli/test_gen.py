@@ -1,0 +1,82 @@
+"""`opkit gen` from the outside."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from declarations import SAMPLE
+
+from opkit.cli.main import main
+
+
+@pytest.fixture
+def ops(tmp_path: Path) -> Path:
+    path = tmp_path / "ops.yaml"
+    path.write_text(SAMPLE, encoding="utf-8")
+    return path
+
+
+def gen(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["gen", *map(str, arguments)])
+
+
+def test_generate_check_change_and_check_again(ops: Path) -> None:
+    out = ops.parent / "generated"
+    assert gen(ops, "-o", out, "--check").exit_code == 1
+    assert not out.exists()
+    assert gen(ops, "-o", out).exit_code == 0
+    assert "is up to date" in gen(ops, "-o", out).output
+    assert gen(ops, "-o", out, "--check").exit_code == 0
+    ops.write_text(SAMPLE.replace("float attr1", "float attr1=1.0").replace("int attr2", "int attr2=2"))
+    stale = gen(ops, "-o", out, "--check")
+    assert stale.exit_code == 1
+    assert "stale" in stale.output
+    assert "attr2: int = 2" not in (out / "meta.py").read_text()
+
+
+def test_a_missing_rule_writes_nothing_and_points_at_the_operator(ops: Path) -> None:
+    ops.write_text(SAMPLE + "  - func: lost(Tensor x) -> Tensor\n    op_api: all_version\n")
+    out = ops.parent / "generated"
+    result = gen(ops, "-o", out)
+    assert result.exit_code == 1
+    assert "OPK201" in result.output
+    assert "lost" in result.output
+    assert not out.exists()
+
+
+def test_bad_yaml_is_a_finding_and_a_missing_file_a_tool_error(ops: Path) -> None:
+    assert gen(ops.parent / "none.yaml", "-o", ops.parent / "out").exit_code == 2
+    ops.write_text("custom:\n  - func: f(Tensr x) -> Tensor\n")
+    result = gen(ops, "-o", ops.parent / "out")
+    assert result.exit_code == 1
+    assert "Traceback" not in result.output
+
+
+def test_a_directory_that_cannot_be_is_a_usage_error(ops: Path) -> None:
+    assert gen(ops, "-o", ops.parent / "not-a-package").exit_code == 2
+    blocked = ops.parent / "blocked"
+    blocked.write_text("a file")
+    assert gen(ops, "-o", blocked / "package").exit_code == 2
+
+
+def test_custom_op_style_and_namespace(ops: Path) -> None:
+    out = ops.parent / "generated"
+    assert (
+        gen(ops, "-o", out, "--style", "custom-op", "--namespace", "mylib", "--no-converters").exit_code == 0
+    )
+    assert '"mylib::my_op"' in (out / "meta.py").read_text()
+    assert (out / "kernels.py").exists()
+    assert not (out / "converters.py").exists()
+
+
+def test_gen_imports_no_torch(ops: Path) -> None:
+    script = (
+        "import sys\nfrom opkit.cli.main import main\n"
+        f"main(['gen', {str(ops)!r}, '-o', {str(ops.parent / 'generated')!r}], standalone_mode=False)\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
