@@ -88,10 +88,11 @@ ACL_API int aclrtRecordEvent(void* handle, void* stream_handle) {
     Guard guard(lock());
     Stream* stream = find_stream(stream_handle);
     if (stream && stream->capture && !event->external()) {
+      int code = record_task("aclrtRecordEvent", stream, {"aclrtRecordEvent", [] { return 0; }});
       event->captured_in = stream->capture->id;
       event->seen = stream->seen;
       event->seen[stream] = stream->last_task;
-      return record_task("aclrtRecordEvent", stream, {"aclrtRecordEvent", [] { return 0; }});
+      return code;
     }
     if (stream && !stream->capture) {
       event->captured_in = 0;

@@ -190,8 +190,10 @@ ACL_API int opkit_launch(const char* name, uint64_t token, void* stream) {
   auto held = share(token);
   return submit("opkit_launch", stream, {label, [=]() -> int {
     note("launch", label, replayed_model);
-    int code = task_runner(*held);
-    return code ? refuse(label.c_str(), kInternalError, "the reference function failed") : 0;
+    set_error("");
+    if (!task_runner(*held)) return 0;
+    std::string said = take_error();
+    return refuse(label.c_str(), kInternalError, said.empty() ? "the task failed" : said);
   }});
 }
 

@@ -1,0 +1,126 @@
+"""Building the stand-in: once, by one process, whole or not at all, and with errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from opkit.cann import build
+from opkit.cann.errors import BuildError
+from opkit.cann.wheels import Wheel, Wheels, find_wheel
+from standin_process import environment, run_python
+
+BUILD = "from opkit.cann.load import ensure_runtime; print(ensure_runtime().library_dir)"
+npu = [pytest.mark.npu, pytest.mark.skipif(find_wheel("torch_npu") is None, reason="torch_npu is not installed")]
+
+
+@pytest.fixture
+def fake_wheels(tmp_path: Path) -> Wheels:
+    """Give wheels that hold nothing: a build of them needs no torch."""
+    for name in ("torch", "torch_npu"):
+        (tmp_path / name).mkdir()
+    return Wheels(Wheel("torch", "2.13.0", tmp_path / "torch"), Wheel("torch_npu", "2.13.0", tmp_path / "torch_npu"))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "cache"
+    monkeypatch.setenv("OPKIT_CACHE_DIR", str(root))
+    monkeypatch.delenv("CXX", raising=False)
+    return root
+
+
+def test_no_compiler_is_said_with_the_command_that_mends_it(
+    fake_wheels: Wheels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BuildError) as caught:
+        build.library_directory(fake_wheels)
+    assert "no C++ compiler" in caught.value.message
+    assert "apt-get install g++" in caught.value.help
+
+
+def test_a_wrong_cxx_is_named(fake_wheels: Wheels, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(BuildError) as caught:
+        build.library_directory(fake_wheels)
+    assert "no-such-compiler" in caught.value.help
+
+
+def test_a_compiler_that_fails_shows_its_first_errors_and_leaves_nothing(
+    fake_wheels: Wheels, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tmp_path / "broken-cxx"
+    compiler.write_text("#!/bin/sh\necho 'x.cpp:1: error: out of luck' >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    with pytest.raises(BuildError, match="out of luck"):
+        build.library_directory(fake_wheels)
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]
+    assert build.find_build(fake_wheels) is None
+
+
+def test_a_cache_that_cannot_be_written_is_named(fake_wheels: Wheels, cache: Path) -> None:
+    cache.write_text("a file, not a directory")
+    with pytest.raises(BuildError) as caught:
+        build.library_directory(fake_wheels)
+    assert str(cache) in caught.value.message
+    assert "OPKIT_CACHE_DIR" in caught.value.help
+
+
+def test_a_build_outlives_its_compiler(fake_wheels: Wheels, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = build.find_compiler()
+    assert compiler
+    done = cache / f"standin-{build._wheel_key(fake_wheels, ())}-{build._compiler_key(compiler)}"
+    done.mkdir(parents=True)
+    (done / build.MANIFEST).write_text("{}")
+    monkeypatch.setenv("PATH", "")
+    assert build.library_directory(fake_wheels) == done
+    assert build.find_build(fake_wheels, ("aclnnMine",)) is None
+
+
+class TestRealBuild:
+    pytestmark = npu
+
+    def test_two_processes_build_once_and_a_third_finds_it(self, cache: Path) -> None:
+        command = [sys.executable, "-c", BUILD]
+        both = [
+            subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(2)
+        ]
+        outputs = [process.communicate(timeout=300) for process in both]
+        assert [process.returncode for process in both] == [0, 0], outputs
+        first, second = (Path(output[0].strip()) for output in outputs)
+        assert first == second
+        assert [path for path in cache.iterdir() if path.is_dir()] == [first]
+        manifest = json.loads((first / build.MANIFEST).read_text())
+        assert all((first / library).is_file() for library in manifest["libraries"])
+        written = (first / build.MANIFEST).stat().st_mtime_ns
+        started = time.monotonic()
+        assert run_python(BUILD).stdout.strip() == str(first)
+        assert time.monotonic() - started < 3
+        assert (first / build.MANIFEST).stat().st_mtime_ns == written
+
+    def test_a_killed_build_leaves_nothing_that_is_taken_for_one(self, cache: Path) -> None:
+        process = subprocess.Popen(
+            [sys.executable, "-c", BUILD], env=environment(), start_new_session=True, stdout=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + 60
+        while not list(cache.glob("*.building-*/*.o")):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        assert not list(cache.glob(f"*/{build.MANIFEST}")) or list(cache.glob("*.building-*"))
+        assert list(cache.glob("*.building-*"))
+        done = run_python(BUILD)
+        assert done.returncode == 0, done.stderr
+        assert not list(cache.glob("*.building-*"))
+        assert (Path(done.stdout.strip()) / build.MANIFEST).is_file()
