@@ -43,7 +43,7 @@ def _modes(_context: click.Context, _parameter: click.Parameter, value: str) -> 
     "--style",
     type=click.Choice(["library", "custom-op", "both"]),
     default=None,
-    help="How opkit registers what it generates.  [default: both]",
+    help="How opkit registers what it generates.  [default: both; library with --import]",
 )
 @click.option("--namespace", default="npu", show_default=True, help="For operators whose `func` names none.")
 @click.option("--package", metavar="DIR", default=None, help="Prove this generated package as it is on disk.")
@@ -77,14 +77,15 @@ def command(
       --import MODULE  your own module, .py file or package is imported first. Operators of FILES that
                        it defines are proved as it registered them, and nothing is generated for them:
                        a Meta kernel or converter that it lacks stays missing, and the operator breaks.
-                       What it does not define is generated as by default.
+                       What it does not define is generated, in the library style unless --style
+                       says otherwise.
 
     The kernel that runs is the YAML's `kernel:`, else the NPU kernel the operator has, else (on the stand-in
-    only) the YAML's `reference:` as one task, else a task that computes nothing. Values are compared where there
-    is a `reference:`.
+    only) the YAML's `reference:` as one task, else a task that computes nothing. Values are compared where
+    there is a `reference:`.
 
-    Exit status: 0 every operator enters every mode, 1 one does not (or the YAML has mistakes), 2 nothing could
-    be judged.
+    Exit status: 0 every operator enters every mode, 1 one does not (or the YAML has mistakes), 2 nothing
+    could be judged.
     """
     from opkit.errors import OpkitError
     from opkit.prove.plan import InvalidDeclaration, Plan, UnreadableFile
@@ -93,7 +94,7 @@ def command(
         files=files,
         operators=operators,
         modes=modes,
-        styles=None if style in (None, "both") and package else _styles(style),
+        styles=_styles(style),
         namespace=namespace,
         package=package,
         imports=imports,
@@ -113,7 +114,9 @@ def command(
 
 
 def _styles(style: str | None) -> tuple[str, ...] | None:
-    return None if style in (None, "both") else (str(style),)
+    if style is None:
+        return None
+    return ("library", "custom-op") if style == "both" else (style,)
 
 
 def _prove(plan: Plan) -> Proof:

@@ -84,7 +84,8 @@ class Probe:
 def probe(operator: Any, case: Case, sets: list[Inputs]) -> Probe:
     """Call the operator with the case's named dims as symbols (all dims where it names none).
 
-    `sets` are the case's arguments, one per set of sizes; the first gives the hints. Raises what the kernel raises.
+    `sets` are the case's arguments, one per set of sizes; the first gives the hints. Raises what the kernel
+    raises.
     """
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext

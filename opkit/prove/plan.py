@@ -61,7 +61,8 @@ def read(path: str) -> OpFile:
 def requests(plan: Plan) -> list[Request]:
     """Split a plan into one request per mode and style.
 
-    Raises InvalidDeclaration for mistakes in the YAML and OpkitError for an unknown operator or a bad package.
+    Raises InvalidDeclaration for mistakes in the YAML and OpkitError for an unknown operator or a bad
+    package.
     """
     _check(plan)
     files = [read(path) for path in plan.files]
@@ -72,7 +73,7 @@ def requests(plan: Plan) -> list[Request]:
         for case in candidates(spec)
     )
     _all_found(plan, files)
-    styles = ("package",) if plan.package else (plan.styles or STYLES)
+    styles = _styles(plan)
     return [
         Request(
             mode=mode,
@@ -88,6 +89,13 @@ def requests(plan: Plan) -> list[Request]:
         for mode in plan.modes
         for style in styles
     ]
+
+
+def _styles(plan: Plan) -> tuple[str, ...]:
+    if plan.package:
+        return ("package",)
+    # Beside the user's own module one style is enough: it is what the module lacks that is generated.
+    return plan.styles or (STYLES[:1] if plan.imports else STYLES)
 
 
 def _check(plan: Plan) -> None:

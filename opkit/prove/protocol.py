@@ -96,7 +96,8 @@ class OperatorResult:
     """One operator in one style with one case, in every mode that was asked for."""
 
     name: str
-    # "library", "custom-op", "package" (imported from a generated package) or "import" (the user's own module).
+    # "library", "custom-op", "package" (imported from a generated package) or "import" (the user's own
+    # module).
     style: str
     case: str
     modes: tuple[ModeResult, ...]

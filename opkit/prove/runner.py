@@ -1,8 +1,8 @@
 """Runs worker processes and puts their findings together. Imports no torch.
 
-Each mode and style has a process of its own: torchair and npugraph_ex cannot both be used in one process in any
-order, and the same operator cannot be defined twice. A worker that crashes, hangs or cannot start costs the
-stage it was in; the findings it wrote before stay, and a new worker takes the operators that were left.
+Each mode and style has a process of its own: torchair and npugraph_ex cannot both be used in one process in
+any order, and the same operator cannot be defined twice. A worker that crashes, hangs or cannot start costs
+the stage it was in; the findings it wrote before stay, and a new worker takes the operators that were left.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -133,8 +134,17 @@ class Setup:
             if not has_kernel(name, "PrivateUse1"):
                 self._own_kernel(item)
             return
-        # The kernel that a custom_op gets from `reference:` is the reference itself, called on NPU tensors.
-        stand_for = generated and spec.kernel is None and item.reference is not None
+        # A generated custom_op has a kernel without having one: its `reference:`, or a call for somebody to
+        # write it.
+        stand_for = (
+            generated
+            and spec.kernel is None
+            and (
+                item.reference is not None
+                or item.style == "custom-op"
+                or _is_unwritten(spec, self.request.package)
+            )
+        )
         if self.runtime != "stand-in" or (
             has_kernel(name, "PrivateUse1", "CompositeExplicitAutograd") and not stand_for
         ):
@@ -180,9 +190,18 @@ class Setup:
         _KEPT.append(module)
 
 
+def _is_unwritten(spec: OpSpec, package: str | None) -> bool:
+    """Tell whether a package's kernel is still what `opkit gen` wrote: a NotImplementedError."""
+    module = sys.modules.get(f"{Path(package).name}.kernels") if package else None
+    function = getattr(module, spec.schema.name.base, None)
+    return function is not None and "raise NotImplementedError(" in inspect.getsource(function)
+
+
 def _define_ir(spec: OpSpec) -> None:
+    """Tell the stand-in the operator's prototype, and the others of the json it names."""
     from opkit.cann.library import standin
     from opkit.emit.ir_json import ir_definition, prototype
 
-    definition: dict[str, Any] = ir_definition(prototype(spec))
-    standin().define_ir(**definition)
+    for known in (*(spec.ge.prototypes if spec.ge else ()), prototype(spec)):
+        definition: dict[str, Any] = ir_definition(known)
+        standin().define_ir(**definition)

@@ -1,7 +1,8 @@
 """Compares a Meta function's signature with the schema.
 
-The dispatcher passes positional arguments by position and keyword-only ones by name, and drops trailing arguments
-that equal their default; a Meta function must therefore have a default wherever the schema has one, and the same.
+The dispatcher passes positional arguments by position and keyword-only ones by name, and drops trailing
+arguments that equal their default; a Meta function must therefore have a default wherever the schema has one,
+and the same.
 """
 
 from __future__ import annotations

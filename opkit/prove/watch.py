@@ -1,8 +1,8 @@
 """Observes what happens in the worker: registrations as they are made, compiles as they start, kernels as they run.
 
-torch keeps no readable record of the Python functions behind a dispatch key, so `torch.library.Library.impl` is
-wrapped before any user module is imported. The wrapper registers exactly what it is given; only kernels of the NPU
-get a counter around them.
+torch keeps no readable record of the Python functions behind a dispatch key, so `torch.library.Library.impl`
+is wrapped before any user module is imported. The wrapper registers exactly what it is given; only kernels of
+the NPU get a counter around them.
 """
 
 from __future__ import annotations
@@ -122,4 +122,5 @@ def graph_breaks(name: str) -> list[str]:
     base = name.split(".")[0]
     spellings = (base, base.replace("::", "."))
     reasons = itertools.chain(counters["graph_break"], counters["unimplemented"])
-    return [str(reason) for reason in reasons if any(s in str(reason) for s in spellings)]
+    named = (str(reason) for reason in reasons if any(spelling in str(reason) for spelling in spellings))
+    return [" ".join(reason.split()) for reason in named]

@@ -1,7 +1,7 @@
 """The worker process: proves the subjects of one request, one JSON line per finding.
 
-`python -m opkit.prove.worker REQUEST RESULT`. It is started by `opkit.prove.runner`, which sends its standard output
-away, so nothing that torch prints can be taken for a finding.
+`python -m opkit.prove.worker REQUEST RESULT`. It is started by `opkit.prove.runner`, which sends its standard
+output away, so nothing that torch prints can be taken for a finding.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any, TextIO
 
 from opkit.errors import OpkitError
 from opkit.model.operator import Case
+from opkit.prove import kernels
 from opkit.prove.cases import Candidate, NoCase, candidates
+from opkit.prove.entry import load_function
 from opkit.prove.protocol import FAILED, PROVED, STAGES, Request, StageResult, not_run
 from opkit.prove.setup import Setup
 from opkit.prove.subject import Declared, Setting, Subject, first_line, on_npu
@@ -58,7 +60,9 @@ def _prove(request: Request, channel: Channel) -> None:
 
     torch.npu.set_device(0)
     if runtime.kind == "stand-in":
-        _compute_aten()
+        from opkit.cann.hook import equip
+
+        equip()
     watch = Watch()
     declared = {(d.op_file.path, d.spec.name): d for d in Setup(request, watch, runtime.kind).run()}
     setting = Setting(request.mode, runtime.kind, watch)
@@ -70,13 +74,6 @@ def _prove(request: Request, channel: Channel) -> None:
             channel.send("elsewhere", **identity)
             continue
         _Judge(channel, setting, item, identity).judge(found)
-
-
-def _compute_aten() -> None:
-    """Let aten operators compute on the stand-in, as far as this opkit has kernels for them."""
-    from opkit.cann.aten import install_aten_kernels
-
-    install_aten_kernels()
 
 
 class _Judge:
@@ -98,6 +95,10 @@ class _Judge:
         self._begin(names[0])
         case = self._choose(found)
         subject = Subject(self.setting, self.declared, case)
+        problem = self._load_call(subject)
+        if problem:
+            self._stage(StageResult(names[0], FAILED, {}, problem))
+            names = ()
         for name in names:
             self._begin(name)
             if name == "values" and self._omit_values(subject):
@@ -107,6 +108,16 @@ class _Judge:
             if result.verdict != PROVED:
                 break
         self.channel.send("finished", **self.identity)
+
+    def _load_call(self, subject: Subject) -> str:
+        """Load the function that the case compiles in place of the bare operator."""
+        if subject.case.call is None:
+            return ""
+        try:
+            subject.call = load_function(subject.case.call, self.declared.op_file.path)
+        except Exception as error:
+            return f"the case's `call: {subject.case.call}` cannot be loaded: {first_line(error)}"
+        return ""
 
     def _begin(self, stage: str) -> None:
         self.channel.send("begin", stage=stage, style=self.declared.style, **self.identity)
@@ -156,6 +167,10 @@ class _Judge:
             reason = "values not compared: the YAML names no reference function"
         elif not subject.runs:
             reason = "values not compared: no run was executed"
+        elif self.setting.mode == "ge" and not kernels.is_bound(subject):
+            reason = (
+                "values not compared in GE: the operator has an NPU kernel of its own, which GE does not run"
+            )
         if reason:
             self.channel.send("omitted", stage="values", text=reason, **self.identity)
         return bool(reason)

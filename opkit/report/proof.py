@@ -108,7 +108,9 @@ def _capture(evidence: Mapping[str, Any]) -> str:
 
 
 def _ge(evidence: Mapping[str, Any]) -> str:
-    nodes = [n.split(": ", 1)[1] for n in evidence.get("graph", []) if ": Data(" not in n and "NetOutput" not in n]
+    nodes = [
+        n.split(": ", 1)[1] for n in evidence.get("graph", []) if ": Data(" not in n and "NetOutput" not in n
+    ]
     runs = evidence.get("run") or f"{evidence.get('runs', 0)} runs"
     return "; ".join([*nodes, str(runs), str(evidence.get("sizes", ""))])
 
@@ -134,7 +136,9 @@ def _failures(proof: Proof, width: int) -> Iterator[str]:
     for operator in proof.operators:
         for mode in operator.modes:
             if mode.verdict != ENTERS:
-                title = f"{operator.name} [{operator.style}, case {operator.case}] {mode.mode}: {mode.verdict}"
+                title = (
+                    f"{operator.name} [{operator.style}, case {operator.case}] {mode.mode}: {mode.verdict}"
+                )
                 yield f"{title}\n{textwrap.indent(_wrapped(mode.reason, width - 4), '    ')}"
     for text in _notes(proof):
         yield f"note: {text}"
@@ -162,6 +166,8 @@ def _summary(proof: Proof) -> str:
     modes: list[ModeResult] = [mode for operator in proof.operators for mode in operator.modes]
     entering = sum(mode.verdict == ENTERS for mode in modes)
     runtime = proof.runtime
-    where = f"{runtime.kind}, torch {runtime.torch}, torch_npu {runtime.torch_npu}, {runtime.soc}".rstrip(", ")
+    where = f"{runtime.kind}, torch {runtime.torch}, torch_npu {runtime.torch_npu}, {runtime.soc}".rstrip(
+        ", "
+    )
     total = f"{entering} of {len(modes)} enter"
     return f"{total} ({len(proof.operators)} operator cases; runtime: {where})"

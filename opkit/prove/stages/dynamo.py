@@ -1,7 +1,7 @@
 """Stage dynamo: `fullgraph=True` gives one graph, and the operator's own node is in it after functionalization.
 
-The graph is the one AOTAutograd hands to a backend, so an operator that decomposes, is dropped as dead code or is
-run outside the graph is found here, which the absence of graph breaks does not show.
+The graph is the one AOTAutograd hands to a backend, so an operator that decomposes, is dropped as dead code
+or is run outside the graph is found here, which the absence of graph breaks does not show.
 """
 
 from __future__ import annotations
@@ -103,12 +103,10 @@ def _why_missing(subject: Subject, count: int, expected: int) -> str:
 
 
 def explain(error: BaseException) -> str:
-    """Give the part of a Dynamo error that says what happened: the graph break's reason, or the first line."""
+    """Give the part of a Dynamo error that says what happened: a backend's own error, or a graph break's reason."""
+    inner = getattr(error, "inner_exception", None)
+    if inner is not None:
+        return first_line(inner)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    wanted = [
-        line
-        for line in lines
-        if line.startswith(("Explanation:", "Developer debug context:", "RuntimeError:"))
-    ]
-    first = first_line(error)
-    return "; ".join([first, *wanted[:2]])
+    wanted = [line for line in lines if line.startswith(("Explanation:", "Developer debug context:"))]
+    return "; ".join([first_line(error), *wanted[:2]])

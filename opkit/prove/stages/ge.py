@@ -1,7 +1,7 @@
 """Stage ge: the graph that reached GE holds exactly the declared Ascend IR node, wired as declared.
 
-The graph judged is the one torchair serialized for `TorchNpuGraph.load`. A compiled function that ran eagerly, went to
-a host callback, or lost the node proves nothing and fails.
+The graph judged is the one torchair serialized for `TorchNpuGraph.load`. A compiled function that ran
+eagerly, went to a host callback, or lost the node proves nothing and fails.
 """
 
 from __future__ import annotations
@@ -33,8 +33,21 @@ def run(subject: Subject) -> StageResult:
     if binding is None:
         errors = [d.message for d in findings if d.severity is Severity.ERROR]
         return failed(NAME, f"the prototype does not fit the schema: {errors[0]}")
+    if subject.setting.runtime == "stand-in":
+        _teach_interpreter(subject, binding)
     problem = _static(subject, binding, evidence) or _dynamic(subject, evidence)
     return failed(NAME, problem, **evidence) if problem else proved(NAME, **evidence)
+
+
+def _teach_interpreter(subject: Subject, binding: Binding) -> None:
+    """Tell the stand-in's GE which operator the Ascend IR node is, so that it can run the graph."""
+    from opkit.cann.ge_custom import NodeSpec, register_node
+
+    names = {argument.name: tensor.name for tensor, argument in binding.inputs if argument is not None}
+    names |= {argument.name: attribute.name for attribute, argument in binding.attributes}
+    fresh = sorted((i, t.name) for t, i in binding.results if i is not None)
+    node = NodeSpec(subject.name, names, tuple(name for _, name in fresh))
+    register_node(binding.prototype.op, node, replace=True)
 
 
 def _why_no_converter(subject: Subject) -> str:

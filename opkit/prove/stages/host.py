@@ -1,7 +1,7 @@
 """Stage host: the eager kernel does what the Meta kernel and the schema say.
 
-Run once, outside of any graph. Shapes, dtypes and strides of the results are compared with the Meta kernel's, and the
-arguments before and after with what the schema declares as written.
+Run once, outside of any graph. Shapes, dtypes and strides of the results are compared with the Meta kernel's,
+and the arguments before and after with what the schema declares as written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stage meta: fake tensors can run the operator, and what they get is what the declaration says.
 
-Everything that needs no compile is judged here: registration, signature, shapes, dtypes, device, aliasing, and that
-sizes stay symbolic (which torch.library.opcheck does not see).
+Everything that needs no compile is judged here: registration, signature, shapes, dtypes, device, aliasing,
+and that sizes stay symbolic (which torch.library.opcheck does not see).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ NAME = "meta"
 
 def run(subject: Subject) -> StageResult:
     """Judge the Meta kernel, with fixed and with symbolic sizes."""
-    problem = _registration(subject)
+    evidence: dict[str, Any] = {"registered as": _kind(subject.name)}
+    problem = _registration(subject, evidence)
     if problem:
         return failed(NAME, problem)
-    evidence: dict[str, Any] = {"registered as": _kind(subject.name)}
     if not has_meta(subject.name):
         evidence["registered as"] = "none; the operator returns nothing, so functionalization needs none"
         return proved(NAME, **evidence)
@@ -48,18 +48,24 @@ def run(subject: Subject) -> StageResult:
     return _symbolic(subject, sets, evidence)
 
 
-def _registration(subject: Subject) -> str:
+def _registration(subject: Subject, evidence: dict[str, Any]) -> str:
     name = subject.name
-    if name in subject.setting.watch.compiled_without_meta:
-        breaks = graph_breaks(name)
-        seen = f"; graph breaks that name it: {breaks[0]}" if breaks else ""
+    if not has_meta(name):
         return (
-            "a compile had already started while the operator was defined without a Meta kernel; Dynamo keeps "
-            f"the graph break it compiled then. Register the Meta kernel before the first compile{seen}"
+            f"no Meta kernel is registered for {name}: fake tensors cannot run it"
+            if subject.spec.schema.returns
+            else ""
         )
-    if not has_meta(name) and subject.spec.schema.returns:
-        return f"no Meta kernel is registered for {name}: fake tensors cannot run it"
-    return ""
+    if name not in subject.setting.watch.compiled_without_meta:
+        return ""
+    breaks = graph_breaks(name)
+    if not breaks:
+        evidence["registered late"] = "a compile had started before, in which the operator took no part"
+        return ""
+    return (
+        "the Meta kernel was registered after a model with the operator had been compiled; Dynamo keeps the graph "
+        f"break it compiled then. Register it before the first compile. The graph break: {breaks[0]}"
+    )
 
 
 def _kind(name: str) -> str:

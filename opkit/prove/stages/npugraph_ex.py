@@ -1,7 +1,8 @@
 """Stage npugraph_ex: the operator is captured once and replayed, and the replay does its work.
 
-Judged by what happened: the capture's tasks, the replay function, kernel calls and captures during the second call, and
-the memory of mutated arguments. Counters and `explain()` are no evidence: a failed capture still counts as one.
+Judged by what happened: the capture's tasks, the replay function, kernel calls and captures during the second
+call, and the memory of mutated arguments. Counters and `explain()` are no evidence: a failed capture still
+counts as one.
 """
 
 from __future__ import annotations
@@ -131,7 +132,9 @@ def _replayed(subject: Subject, seen: capture.Seen) -> str:
     name = subject.name.split(".")[0]
     inside, all_ = (sum(t.split(".")[0] == name for t in tasks) for tasks in (seen.replayed, seen.ran))
     if all_ > inside:
-        return f"{subject.name} was launched {all_ - inside} times outside of the graph during the second call"
+        return (
+            f"{subject.name} was launched {all_ - inside} times outside of the graph during the second call"
+        )
     return ""
 
 

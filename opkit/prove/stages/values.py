@@ -1,7 +1,7 @@
 """Stage values: what the graph computed equals the reference function on the CPU, for every call that ran.
 
-Only where the YAML names a reference; the first call, the replay with new values and every set of sizes are compared,
-results and written arguments alike.
+Only where the YAML names a reference; the first call, the replay with new values and every set of sizes are
+compared, results and written arguments alike.
 """
 
 from __future__ import annotations

@@ -1,0 +1,79 @@
+"""The registrations of ops.yaml, as somebody might write them by hand."""
+
+import torch
+
+LIBRARY = torch.library.Library("broken", "DEF")
+
+
+def define(schema, meta=None, kernel=None):
+    LIBRARY.define(schema)
+    name = schema.split("(")[0]
+    if meta is not None:
+        LIBRARY.impl(name, meta, "Meta")
+    if kernel is not None:
+        LIBRARY.impl(name, kernel, "PrivateUse1")
+
+
+define(
+    "fine(Tensor x, Tensor y, int n, float f) -> (Tensor, Tensor)",
+    lambda x, y, n, f: (torch.empty_like(x), torch.empty_like(y)),
+)
+define("fine_(Tensor(a!) x, Tensor y) -> Tensor", lambda x, y: torch.empty_like(y))
+
+define("returns_mutated(Tensor(a!) x) -> Tensor(a!)", lambda x: x)
+
+define("no_meta(Tensor x) -> Tensor")
+define("returns_input(Tensor x) -> Tensor", lambda x: x)
+define("wrong_dtype(Tensor x) -> Tensor", lambda x: torch.empty_like(x, dtype=torch.float32))
+define("wrong_shape(Tensor x) -> Tensor", torch.empty_like)
+define("wrong_count(Tensor x) -> (Tensor, Tensor)", lambda x: (torch.empty_like(x),) * 1)
+define("no_default(Tensor x, int n=1) -> Tensor", lambda x, n: torch.empty_like(x))
+define("fixed_size(Tensor x) -> Tensor", lambda x: x.new_empty((int(x.shape[0]), x.shape[1])))
+define("branches(Tensor x) -> Tensor", lambda x: x.new_empty((2 if x.shape[0] > 8 else 1, x.shape[1])))
+
+
+def resizes(x):
+    x.unsqueeze_(0)
+    return torch.empty_like(x)
+
+
+define("resizes(Tensor(a!) x) -> Tensor", resizes)
+
+LIBRARY.define("wrong_device(Tensor x) -> Tensor")
+torch.library.register_fake(
+    "broken::wrong_device", lambda x: torch.empty(x.shape, dtype=x.dtype, device="cpu")
+)
+
+# A model is compiled while the module is imported, before the Meta kernel is there.
+define("late_meta(Tensor x) -> Tensor")
+LIBRARY.impl("late_meta", torch.clone, "CPU")
+torch.compile(lambda x: torch.ops.broken.late_meta(x), backend="eager")(torch.ones(2))
+LIBRARY.impl("late_meta", torch.empty_like, "Meta")
+
+
+def writes_argument(x):
+    x.add_(1)
+    return torch.empty_like(x)
+
+
+define("writes_argument(Tensor x) -> Tensor", torch.empty_like, writes_argument)
+define("writes_nothing(Tensor(a!) x, Tensor y) -> Tensor", lambda x, y: torch.empty_like(y))
+define(
+    "other_strides(Tensor x) -> Tensor", torch.empty_like, lambda x: torch.empty_like(x.t().contiguous()).t()
+)
+
+LIBRARY.define("decomposes(Tensor x) -> Tensor")
+LIBRARY.impl("decomposes", lambda x: x.sin() + 1, "CompositeImplicitAutograd")
+define("effect_only(Tensor x) -> ()", lambda x: None, lambda x: None)
+define("graph_break(Tensor x) -> Tensor", torch.empty_like)
+define("never_called(Tensor x) -> Tensor", torch.empty_like)
+define("recompiles(Tensor x) -> Tensor", torch.empty_like)
+define("launches_nothing(Tensor x) -> Tensor", torch.empty_like, torch.empty_like)
+
+
+def synchronises(x):
+    return x * x.sum().item()
+
+
+define("synchronises(Tensor x) -> Tensor", torch.empty_like, synchronises)
+define("wrong_values(Tensor x) -> Tensor", torch.empty_like, lambda x: x + 2)

@@ -1,0 +1,133 @@
+"""Every way in which an operator can fail to enter a graph is found, at its stage and with its reason.
+
+The operators of broken/ run on the real torch, torch_npu and torchair, all of a mode in one process.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opkit.prove.protocol import BREAKS, ENTERS, ModeResult, Proof
+from opkit.testing import prove
+
+BROKEN = Path(__file__).parent / "broken"
+
+pytestmark = pytest.mark.npu
+
+NPUGRAPH_EX = {
+    "returns_mutated": ("schema", "result 0 is the argument `x` itself"),
+    "no_meta": ("meta", "no Meta kernel is registered for broken::no_meta"),
+    "late_meta": ("meta", "registered after a model with the operator had been compiled"),
+    "returns_input": ("meta", "result 0 of the Meta kernel shares the memory of its input `x`"),
+    "wrong_device": ("meta", "result 0 is on cpu, the inputs are on npu:0"),
+    "wrong_dtype": ("meta", "result 0 is float32[5, 7], the declared rule says float16[5, 7]"),
+    "wrong_shape": ("meta", "result 0 is float16[5, 7], the declared rule says float16[5, 2]"),
+    "wrong_count": ("meta", "the Meta kernel raises"),
+    "no_default": ("meta", "`n` has the default 1 in the schema and none in the function"),
+    "fixed_size": ("meta", "x.shape[0] was fixed to 5"),
+    "branches": ("meta", "the Meta kernel branches on a size"),
+    "resizes": ("meta", "changed shape, strides or dtype of `x`"),
+    "writes_argument": ("host", "the kernel writes x, which the schema declares as read-only"),
+    "writes_nothing": ("host", "the schema says that x is written, the kernel left it as it was"),
+    "other_strides": ("host", "strides [1, 5], the Meta kernel says float16[5, 7]"),
+    "decomposes": ("dynamo", "CompositeImplicitAutograd"),
+    "effect_only": ("dynamo", "it is removed as dead code"),
+    "graph_break": ("dynamo", "graph_break()"),
+    "never_called": ("dynamo", "`call` never called broken::never_called"),
+    "recompiles": ("npugraph_ex", "under dynamic=True set 2 of the sizes compiles again"),
+    "launches_nothing": ("npugraph_ex", "nothing was captured"),
+    "synchronises": (
+        "npugraph_ex",
+        "broken::synchronises made a call that is not allowed while capturing: aclrt",
+    ),
+    "wrong_values": ("values", "result 0 differs from the reference"),
+}
+GE = {
+    "missing": ("ge", "no GE converter is registered for torch.ops.converted.missing.default"),
+    "wrong_output": ("ge", "result 0 is Fine.b, the declaration says output `a` of Fine"),
+    "swapped_inputs": ("ge", "input `x` of Fine is fed by y instead of x"),
+    "wrong_attribute": ("ge", "attribute `n` is 4, the case gives 3"),
+    "wrong_ir": ("ge", "the graph holds 0 nodes of type Fine, only Data, NetOutput, Other"),
+    "raises": ("ge", "ValueError: this converter is not finished"),
+    "no_reference_output": ("ge", "NoReference has no output named like the input 'x' that it writes"),
+    "renamed_output": ("ge", "the update goes through a copy"),
+    "node_after": ("ge", "the update goes through a copy"),
+}
+
+
+@pytest.fixture(scope="module")
+def npugraph_ex() -> Proof:
+    return prove(BROKEN / "ops.yaml", imports=[BROKEN / "operators.py"], modes=["npugraph_ex"])
+
+
+@pytest.fixture(scope="module")
+def ge() -> Proof:
+    return prove(BROKEN / "converters.yaml", imports=[BROKEN / "converters.py"], modes=["ge"])
+
+
+def result(proof: Proof, name: str) -> ModeResult:
+    [operator] = [o for o in proof.operators if o.name == name]
+    assert operator.style == "import"
+    [mode] = operator.modes
+    return mode
+
+
+@pytest.mark.parametrize("name", NPUGRAPH_EX)
+def test_npugraph_ex(npugraph_ex: Proof, name: str) -> None:
+    check(result(npugraph_ex, name), *NPUGRAPH_EX[name])
+
+
+@pytest.mark.parametrize("name", GE)
+def test_ge(ge: Proof, name: str) -> None:
+    check(result(ge, name), *GE[name])
+
+
+def check(mode: ModeResult, stage: str, text: str) -> None:
+    assert mode.verdict == BREAKS
+    assert mode.reason.startswith(f"{stage}: ")
+    assert text in mode.reason
+    assert "Traceback" not in mode.reason
+    position = [s.name for s in mode.stages].index(stage)
+    assert [s.verdict for s in mode.stages[:position]] == ["proved"] * position
+    after = mode.stages[position + 1 :]
+    assert all(s.verdict == "not run" and s.reason == f"because {stage} failed" for s in after)
+
+
+def test_all_are_listed(npugraph_ex: Proof, ge: Proof) -> None:
+    for proof, table in ((npugraph_ex, NPUGRAPH_EX), (ge, GE)):
+        names = [operator.name for operator in proof.operators]
+        assert sorted(names) == sorted([*table, "fine", "fine_"])
+        assert not proof.enters
+
+
+@pytest.mark.parametrize("name", ["fine", "fine_"])
+def test_the_healthy_ones_enter(npugraph_ex: Proof, ge: Proof, name: str) -> None:
+    for proof in (npugraph_ex, ge):
+        mode = result(proof, name)
+        assert mode.verdict == ENTERS, mode.reason
+        assert [stage.name for stage in mode.stages][-1] == "values"
+
+
+def test_evidence_of_a_replay(npugraph_ex: Proof) -> None:
+    [evidence] = [s.evidence for s in result(npugraph_ex, "fine_").stages if s.name == "npugraph_ex"]
+    assert evidence["tasks"] == ["broken::fine_"]
+    assert evidence["captures"] == {"first call": 1, "replay": 0}
+    assert evidence["kernel calls"]["replay"] == 0
+    assert evidence["written by replay"] == ["x"]
+    assert evidence["sizes"] == "3 sets of sizes, one FX graph, 3 captures"
+
+
+def test_evidence_of_a_ge_graph(ge: Proof) -> None:
+    [evidence] = [s.evidence for s in result(ge, "fine_").stages if s.name == "ge"]
+    assert evidence["graph"] == [
+        "arg0_1: Data() -> y",
+        "arg1_1: Data() -> y",
+        "TensorMove: TensorMove(x=arg0_1:0) -> y",
+        "InPlace: InPlace(x=TensorMove:0, y=arg1_1:0) -> x, z",
+        "NetOutput: NetOutput(input0=InPlace:1, input1=InPlace:0) -> ",
+    ]
+    assert evidence["inputs"] == {"x": "x", "y": "y"}
+    assert evidence["written back"] == {"1": 0}
+    assert evidence["runs"] == 2
