@@ -8,6 +8,7 @@ is kept.
 from __future__ import annotations
 
 import ast
+import re
 
 from opkit.model.schema import BaseType, Default, DefaultValue, ListType, OptionalType, Type
 from opkit.read.tokens import Token, TokenStream
@@ -21,6 +22,7 @@ _INT_TYPES = frozenset(
 _CONSTANT_TYPES = _INT_TYPES | {"float", "complex", "bool", "SymBool", "str", "Scalar", "number", "Dimname"}
 # Types whose only default is None.
 _NONE_TYPES = frozenset(["Tensor", "Generator", "Quantizer"])
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -190,6 +192,10 @@ def _number(stream: TokenStream, token: Token, sign: str, type_: Type) -> Defaul
 def _string(stream: TokenStream, token: Token) -> str:
     if "\\" not in token.text:
         return token.text[1:-1]
+    unsupported = next((e for e in _ESCAPE.findall(token.text) if e in "xuUN"), None)
+    if unsupported:
+        message = f"the schema language has no escape \\{unsupported}"
+        raise stream.problem(message, token, code=CODE, help="write the character itself")
     try:
         return str(ast.literal_eval(token.text))
     except (SyntaxError, ValueError) as error:

@@ -50,7 +50,11 @@ def parse_schema_source(source: SourceText) -> tuple[OperatorSchema | None, tupl
     except SyntaxProblem as problem:
         return None, (_diagnostic(source, problem),)
     parser = _Parser(stream)
-    schema = parser.schema()
+    try:
+        schema = parser.schema()
+    except RecursionError:
+        problem = SyntaxProblem(SYNTAX, "the schema is nested too deeply", 0, len(source.text))
+        return None, (_diagnostic(source, problem),)
     return schema, tuple(parser.diagnostics)
 
 
@@ -75,6 +79,9 @@ class _Parser:
             name = self.name()
             self.operator = str(name)
             arguments = self.arguments()
+            if self.failed and self.stream.current.kind != "->":
+                # The end of the arguments was not found; what follows would be a guess.
+                return None
             arrow = "`->` and the results after the arguments"
             self.stream.expect("->", arrow, "end the schema with -> Tensor, or -> () if it returns nothing")
             returns = self.returns()
@@ -140,24 +147,28 @@ class _Parser:
                     arguments.append(self.argument(star is not None))
             except SyntaxProblem as problem:
                 self.report(problem)
-                self.recover(start)
+                if not self.recover(start):
+                    return arguments
             if not stream.take(","):
                 break
         stream.expect(")", "`,` or `)` after the argument")
         self.check_arguments(arguments, star)
         return arguments
 
-    def recover(self, start: int) -> None:
-        """Go to the `,` or `)` that ends the argument beginning at token `start`."""
+    def recover(self, start: int) -> bool:
+        """Go to the `,` or `)` that ends the argument beginning at token `start`; False if nothing does."""
         stream = self.stream
         stream.position = start
         depth = 0
         while stream.current.kind not in ("end", "->") or depth > 0:
             kind = stream.current.kind
-            if kind == "end" or (depth == 0 and kind in (",", ")")):
-                return
+            if depth == 0 and kind in (",", ")"):
+                return True
+            if kind == "end":
+                return False
             depth += (kind in ("(", "[")) - (kind in (")", "]"))
             stream.advance()
+        return False
 
     def check_arguments(self, arguments: list[Argument], star: Token | None) -> None:
         seen: dict[str, Argument] = {}
@@ -179,7 +190,9 @@ class _Parser:
                 )
                 self.failed = True
             seen.setdefault(argument.name, argument)
-            if not argument.kwarg_only and argument.default is None and default is not None:
+            # torch lets lists without a default follow, since it used to write them that way.
+            is_list = isinstance(argument.type, ListType)
+            if not (argument.kwarg_only or argument.default or is_list) and default is not None:
                 message = f"`{argument.name}` has no default but comes after `{default.name}`, which has one"
                 help = "give it a default, move it forward, or put it after a `*`"
                 self.diagnostics.append(

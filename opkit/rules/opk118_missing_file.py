@@ -2,8 +2,8 @@
 
 What it does
 ------------
-Reports a `reference`, `kernel`, `meta.python`, `ge.converter` or `call` of the form `file.py:function`, and a
-`ge.prototype`, whose file is not there. Paths are relative to the YAML file.
+Reports a `reference`, `kernel`, `meta.python`, `ge.converter` or `call` of the form `file.py:function` whose
+file is not there. Paths are relative to the YAML file.
 
 Why it matters
 --------------
@@ -39,8 +39,6 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     points.append(op.meta.python if op.meta else None)
     points.append(op.ge.converter if op.ge else None)
     named = [(p.module, p.mark) for p in points if p is not None and p.module.endswith(".py")]
-    if op.ge is not None and op.ge.prototype is not None:
-        named.append((op.ge.prototype, op.ge.mark))
     for name, mark in named:
         if not (directory / name).is_file():
             message = f"there is no file {name} beside {Path(context.op_file.path).name}"
