@@ -162,7 +162,9 @@ def _spec(
     structured = _flag(document, value("structured"), "structured")
     gen_opapi = meta = ge = reference = kernel = None
     if found := value("gen_opapi"):
-        gen_opapi = read_gen_opapi(document, found, schema, section, structured)
+        fresh = schema is not None and any(r.alias is None for r in schema.returns)
+        makes_meta = section == "custom" and fresh and "meta" not in items
+        gen_opapi = read_gen_opapi(document, found, schema, structured, makes_meta)
         if delegate := value("structured_delegate"):
             text = "`structured_delegate` and `gen_opapi` exclude each other"
             document.report("OPK030", text, document.mark(delegate), "remove one")

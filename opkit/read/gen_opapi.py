@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from opkit.model.expression import Expression, Name
+from opkit.model.expression import Expression
 from opkit.model.operator import GenOpApi, OutputRule
 from opkit.model.schema import OperatorSchema, is_tensor_like
 from opkit.read.document import Document, describe, is_null, plain
@@ -31,13 +31,13 @@ _ACLNN = re.compile(r"aclnn[A-Z]\w*")
 
 
 def read_gen_opapi(
-    document: Document, node: yaml.Node, schema: OperatorSchema | None, section: str, structured: bool
+    document: Document, node: yaml.Node, schema: OperatorSchema | None, structured: bool, makes_meta: bool
 ) -> GenOpApi | None:
-    """Read the key; None if it is not a mapping."""
+    """Read the key; None if it is not a mapping. `makes_meta` tells whether the Meta kernel comes from it."""
     items = document.items(node, "`gen_opapi`")
     if items is None:
         return None
-    scope = Scope(schema, helpers_matter=section == "custom")
+    scope = Scope(schema, helpers_matter=makes_meta)
     new_params = _new_params(document, items, scope)
     outputs = []
     for name, (key, value) in items.items():
@@ -59,7 +59,7 @@ def read_gen_opapi(
             )
             document.report(STRUCTURE, text, outputs[0].mark)
         elif inherited is None and not structured:
-            _check_results(document, schema, outputs, node, section)
+            _check_results(document, schema, outputs, node)
     return GenOpApi(tuple(outputs), executed, tuple(new_params.items()), inherited, mark)
 
 
@@ -176,7 +176,7 @@ def _check_scalar_keys(
 
 
 def _check_results(
-    document: Document, schema: OperatorSchema, outputs: list[OutputRule], node: yaml.Node, section: str
+    document: Document, schema: OperatorSchema, outputs: list[OutputRule], node: yaml.Node
 ) -> None:
     out = [a.name for a in schema.arguments if a.kwarg_only and a.is_mutated]
     if out:
@@ -217,8 +217,3 @@ def _is_written(node: yaml.Node, result: str, part: str) -> bool:
         if key.value == result and isinstance(value, yaml.MappingNode):
             return any(k.value == part for k, _ in value.value)
     return False
-
-
-def is_bare(expression: Expression | None, name: str) -> bool:
-    """Tell whether the expression is just this name."""
-    return isinstance(expression, Name) and expression.name == name

@@ -53,8 +53,8 @@ def parse_schema_source(source: SourceText) -> tuple[OperatorSchema | None, tupl
     try:
         schema = parser.schema()
     except RecursionError:
-        problem = SyntaxProblem(SYNTAX, "the schema is nested too deeply", 0, len(source.text))
-        return None, (_diagnostic(source, problem),)
+        too_deep = SyntaxProblem(SYNTAX, "the schema is nested too deeply", 0, len(source.text))
+        return None, (_diagnostic(source, too_deep),)
     return schema, tuple(parser.diagnostics)
 
 

@@ -19,6 +19,10 @@ Use instead
     - func: my_op(Tensor x) -> Tensor
       gen_opapi:
         structured_inherit: my_op.out
+    - func: my_op.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)
+      gen_opapi:
+        out: {size: x, dtype: x}
+        exec: aclnnMyOp
 """
 
 CODE = "OPK033"

@@ -11,13 +11,15 @@ The operator could not be called with these inputs, so nothing would be proved.
 
 Example
 -------
-    cases:
-      - {x: "f16[B, 8]", attr: "1"}
+    - func: my_op(Tensor x, float attr) -> Tensor
+      cases:
+        - {x: "f16[B, 8]", attr: "one"}
 
 Use instead
 -----------
-    cases:
-      - {x: "f16[B, 8]", attr: 1.0, B: [4, 3, 7]}
+    - func: my_op(Tensor x, float attr) -> Tensor
+      cases:
+        - {x: "f16[B, 8]", attr: 1.0, B: [4, 3, 7]}
 """
 
 CODE = "OPK043"

@@ -12,12 +12,14 @@ without any mark of mutation, and fresh results. A graph may then drop or reorde
 Example
 -------
     - func: my_encode.out(Tensor x, *, Tensor(a!) pdf, Tensor(b!) mantissa) -> (Tensor(a!), Tensor(b!))
+      op_api: all_version
 
 Use instead
 -----------
 A mutating operator that is no `out` variant, with a functional one beside it:
 
     - func: my_encode_(Tensor x, Tensor(a!) pdf, Tensor(b!) mantissa) -> ()
+      op_api: all_version
 """
 
 from __future__ import annotations

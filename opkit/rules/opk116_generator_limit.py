@@ -21,7 +21,10 @@ Example
 
 Use instead
 -----------
-Write the kernel's C++ by hand and give opkit the rule under `meta`.
+Write the kernel's C++ by hand and give opkit the rule under `meta`:
+
+    - func: my_split(Tensor x) -> Tensor[]
+      meta: {python: "my_package.meta:my_split"}
 """
 
 from __future__ import annotations
