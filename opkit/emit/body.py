@@ -12,10 +12,11 @@ from opkit.emit.signature import Signature
 from opkit.model.operator import Requirement
 from opkit.model.schema import BaseType, OperatorSchema, base_of
 from opkit.shape.errors import UNKNOWN_NAME, RuleError, nearest
+from opkit.shape.narrowing import assume
 from opkit.shape.printing import printed
 from opkit.shape.rule import Aliased, Fresh, Rule
 from opkit.shape.scope import Environment, Scope
-from opkit.shape.value import OR
+from opkit.shape.value import NOT, OR
 
 INDENT = 4
 
@@ -84,7 +85,9 @@ def kernel_body(
         python = f"{name}_" if name in taken else name
         lines.append(f"{python} = {value.text}")
         scope = scope.bind(name, value.kind, python)
-    lines += [_requirement(r, scope) for r in rule.require]
+    for requirement in rule.require:
+        lines.append(_requirement(requirement, scope))
+        scope = assume(scope, requirement.condition)
     lines += _results(rule, signature, scope)
     return "\n".join(_indented(line) for line in lines)
 
@@ -127,33 +130,49 @@ def _field(field: str, requirement: Requirement, scope: Scope) -> str:
     return f"{variable.python}{dot}{rest}"
 
 
+@dataclass(frozen=True)
+class _New:
+    """A result to make: the printed size and dtype, and what follows the call."""
+
+    size: str
+    dtype: str
+    suffix: str = ""
+
+    def print(self, make: Allocator, prefix: str = "", end: str = "", indent: int = 0) -> str:
+        return make.tensor(self.size, self.dtype, prefix, self.suffix + end, indent)
+
+
+def _new(output: Fresh, scope: Scope) -> _New:
+    suffix = ""
+    if output.condition is not None:
+        condition = printed(output.condition, scope)
+        suffix = f" if {condition.at(OR)} else None"
+        if not output.when:
+            suffix = f" if not {condition.at(NOT)} else None"
+        scope = assume(scope, output.condition, output.when)
+    return _New(printed(output.size, scope, "shape").text, printed(output.dtype, scope, "dtype").text, suffix)
+
+
 def _results(rule: Rule, signature: Signature, scope: Scope) -> list[str]:
     """The lines that make and return the results."""
     make = allocator(rule.spec.schema, signature)
-    fresh: list[tuple[str, str] | str] = []
+    items: list[_New | str] = []
     for output in rule.outputs:
         if isinstance(output, Fresh):
-            size, dtype = printed(output.size, scope, "shape"), printed(output.dtype, scope, "dtype")
-            fresh.append((size.text, dtype.text))
+            items.append(_new(output, scope))
         elif isinstance(output, Aliased):
-            fresh.append(signature.spelling[output.argument])
-    setup = list(make.setup) if any(isinstance(item, tuple) for item in fresh) else []
-    plain = [item if isinstance(item, str) else make.tensor(*item) for item in fresh]
+            items.append(signature.spelling[output.argument])
+    setup = list(make.setup) if any(isinstance(item, _New) for item in items) else []
+    plain = [item if isinstance(item, str) else item.print(make) for item in items]
     line = f"return {', '.join(plain)}" if plain else "return None"
     if len(line) + INDENT <= LINE_LENGTH and "\n" not in line:
         return [*setup, line]
-    if len(fresh) == 1 and isinstance(fresh[0], tuple):
-        # The body is indented later on; the line is measured as it will stand.
-        text = make.tensor(*fresh[0], prefix="return ", indent=INDENT)
-        return [*setup, textwrap.dedent(text)]
-    items = [
-        f"        {item}," if isinstance(item, str) else make.tensor(*item, suffix=",", indent=8)
-        for item in fresh
-    ]
-    return [
-        *setup,
-        "\n".join(["return (", *(textwrap.indent(textwrap.dedent(i), "    ") for i in items), ")"]),
-    ]
+    # What is printed here is indented later on; lines are measured as they will stand.
+    if len(items) == 1 and isinstance(items[0], _New):
+        return [*setup, textwrap.dedent(items[0].print(make, "return ", indent=INDENT))]
+    listed = [f"{i}," if isinstance(i, str) else i.print(make, end=",", indent=2 * INDENT) for i in items]
+    body = [textwrap.indent(textwrap.dedent(item), " " * INDENT) for item in listed]
+    return [*setup, "\n".join(["return (", *body, ")"])]
 
 
 def _unused(name: str, signature: Signature) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from opkit.model.diagnostic import Mark
 from opkit.shape.errors import NEEDS_ENVIRONMENT, UNKNOWN_NAME, RuleError, nearest
 from opkit.shape.helpers import Helper
 from opkit.shape.scope import Scope
-from opkit.shape.value import AND, ATOM, COMPARE, CONDITIONAL, OR, Printed
+from opkit.shape.value import AND, ATOM, COMPARE, CONDITIONAL, OR, Printed, definite
 
 # Members without arguments. Kind of the value -> member -> (text, kind of the result).
 _TENSOR_MEMBERS = {
@@ -35,6 +36,7 @@ def member(value: Printed, name: str, arguments: list[Printed], mark: Mark) -> P
         return Printed(text, value.base, CONDITIONAL)
     if name in _TRANSPARENT and not arguments:
         return Printed(value.text, value.base, value.level)
+    definite(value, mark)
     if name in ("size", "sym_size", "stride") and len(arguments) == 1 and value.base == "tensor":
         index = arguments[0].text
         return Printed(f"{this}.stride({index})" if name == "stride" else f"{this}.shape[{index}]", "int")
@@ -91,6 +93,20 @@ def _cann_820(arguments: list[Printed], scope: Scope, mark: Mark) -> Printed:
     return Printed(str(_numbers(version) >= (8, 2)), "bool")
 
 
+def _extreme(name: str) -> Callable[[list[Printed], Scope, Mark], Printed]:
+    """`min` and `max`: of one list Python's own, of numbers torch's, which leave no guard on a SymInt."""
+
+    def show(arguments: list[Printed], scope: Scope, mark: Mark) -> Printed:
+        if len(arguments) == 1:
+            return Printed(f"{name}({arguments[0].text})", "int")
+        text = definite(arguments[0], mark).text
+        for argument in arguments[1:]:
+            text = f"torch.sym_{name}({text}, {definite(argument, mark).text})"
+        return Printed(text, arguments[0].kind)
+
+    return show
+
+
 def _isclose(arguments: list[Printed], scope: Scope, mark: Mark) -> Printed:
     """From torch 2.12 on always the broadcast shape; before, op-plugin took the first shape for equal_nan."""
     version = scope.environment.torch_version
@@ -139,6 +155,8 @@ def _combine_teardown(arguments: list[Printed], scope: Scope, mark: Mark) -> Pri
 
 
 _INLINE = {
+    "min": _extreme("min"),
+    "max": _extreme("max"),
     "present": _present,
     "isFloatingType": _floating,
     "is_floating": _floating,

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from opkit.model.expression import Expression
+from opkit.shape.narrowing import assume
 from opkit.shape.printing import printed
 from opkit.shape.rule import Aliased, Fresh, Rule
 from opkit.shape.scope import Environment, Scope
@@ -23,7 +24,7 @@ class RequirementFailed(Exception):
 
 @dataclass(frozen=True)
 class Result:
-    """What a rule says about one result: shape and dtype of a new tensor, or the argument it is."""
+    """What a rule says about one result: shape and dtype of a new tensor, the argument it is, or None."""
 
     shape: tuple[Any, ...] | None
     dtype: Any
@@ -67,11 +68,20 @@ def apply(
     for requirement in rule.require:
         if not evaluate(requirement.condition, scope, values):
             raise RequirementFailed(requirement.message.format(**values))
+        scope = assume(scope, requirement.condition)
     results = []
     for output in rule.outputs:
         if isinstance(output, Fresh):
-            shape = tuple(evaluate(output.size, scope, values, "shape"))
-            results.append(Result(shape, evaluate(output.dtype, scope, values, "dtype")))
+            results.append(_fresh(output, scope, values))
         elif isinstance(output, Aliased):
             results.append(Result(None, None, output.argument))
     return tuple(results)
+
+
+def _fresh(output: Fresh, scope: Scope, values: Mapping[str, Any]) -> Result:
+    if output.condition is not None:
+        if bool(evaluate(output.condition, scope, values)) is not output.when:
+            return Result(None, None)
+        scope = assume(scope, output.condition, output.when)
+    shape = tuple(evaluate(output.size, scope, values, "shape"))
+    return Result(shape, evaluate(output.dtype, scope, values, "dtype"))

@@ -218,7 +218,7 @@ def nsa_select_shape(query: Shape, value: Shape, heads: Any, kv_heads: Any, layo
 def moe_permute_shape(tokens: Shape, indices: Shape, count: Any) -> list[Any]:
     total = prod(indices)
     count = 0 if count is None else count
-    return [min(count, total) if count > 0 else count + total, tokens[1]]
+    return [torch.sym_min(count, total) if count > 0 else count + total, tokens[1]]
 
 
 def cross_entropy_loss_shape(shape: Shape, reduction: str) -> list[Any]:
@@ -291,7 +291,7 @@ def dispatch_teardown_shapes(
     tokens, hidden, top_k = shape[0], shape[1], ids[1]
     total = total if total else tokens * world
     local = local_experts(world, rank, experts, shared_ranks)
-    received = total // shared_ranks if rank < shared_ranks else total * min(local, top_k)
+    received = total // shared_ranks if rank < shared_ranks else total * torch.sym_min(local, top_k)
     scales = {3: [received, ceildiv(hidden, 128)], 4: [received, align(ceildiv(hidden, 32), 2)]}
     return [[received, hidden], scales.get(quant, [received]), [received * 128], [local]]
 

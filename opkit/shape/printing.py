@@ -26,6 +26,7 @@ from opkit.shape.calls import EMPTY_LISTS, apply, member
 from opkit.shape.constants import CONSTANTS
 from opkit.shape.errors import UNKNOWN_HELPER, UNKNOWN_NAME, WRONG_CALL, WRONG_KIND, RuleError, nearest
 from opkit.shape.helpers import HELPERS, Helper, find_helper
+from opkit.shape.narrowing import assume
 from opkit.shape.scope import Scope
 from opkit.shape.value import (
     ADD,
@@ -40,6 +41,7 @@ from opkit.shape.value import (
     UNARY,
     Printed,
     coerce,
+    definite,
 )
 
 _LEVELS = {
@@ -128,14 +130,14 @@ def _helper(node: Call, name: str, scope: Scope) -> Helper:
     return helper
 
 
+_ELEMENTS = {"shape": "int", "shapes": "shape", "tensors": "tensor", "optional_tensors": "tensor?"}
+
+
 def _index(node: Index, scope: Scope, want: str) -> Printed:
-    value, index = printed(node.value, scope), printed(node.index, scope)
+    value, index = definite(printed(node.value, scope), node.value.mark), printed(node.index, scope)
     if value.base == "tensor":
         value = coerce(value, "shape", node.mark)
-    element = {"shape": "int", "shapes": "shape", "tensors": "tensor", "tensors?": "tensor?"}.get(
-        value.kind, {"tensors": "tensor", "shape": "int"}.get(value.base, "value")
-    )
-    return Printed(f"{value.at(ATOM)}[{index.text}]", element)
+    return Printed(f"{value.at(ATOM)}[{index.text}]", _ELEMENTS.get(value.base, "value"))
 
 
 def _slice(node: Slice, scope: Scope, want: str) -> Printed:
@@ -164,16 +166,21 @@ def _binary(node: Binary, scope: Scope, want: str) -> Printed:
         joined = _concatenation(node, scope)
         if joined is not None:
             return joined
-    left, right = printed(node.left, scope), printed(node.right, scope)
-    if left == right and node.operator in ("and", "or"):
+    left = printed(node.left, scope)
+    # `present(y) and y.dim() == 2`: the right side is only looked at when the left side allows.
+    right = printed(node.right, assume(scope, node.left, node.operator == "and") if level <= AND else scope)
+    if left == right and level <= AND:
         # C++ asks an optional tensor both `has_value()` and `->defined()`; Python has one question.
         return left
-    kind = left.kind if level in (ADD, MULTIPLY) else "bool"
-    if level in (ADD, MULTIPLY) and "float" in (left.base, right.base):
-        kind = "float"
     operator = node.operator
     if operator in ("==", "!=") and "None" in (left.text, right.text):
         operator = "is" if operator == "==" else "is not"
+    elif level >= ADD or operator in ("<", "<=", ">", ">="):
+        definite(left, node.left.mark)
+        definite(right, node.right.mark)
+    kind = left.kind if level >= ADD else "bool"
+    if level >= ADD and "float" in (left.base, right.base):
+        kind = "float"
     # Comparisons do not chain and - // % group to the left: the right operand must bind tighter.
     first = level + 1 if level == COMPARE else level
     return Printed(f"{left.at(first)} {operator} {right.at(level + (level >= COMPARE))}", kind, level)
@@ -182,27 +189,33 @@ def _binary(node: Binary, scope: Scope, want: str) -> Printed:
 def _concatenation(node: Binary, scope: Scope) -> Printed | None:
     """`shape + shape`: unpacked into one list, since a torch.Size and a list do not add up."""
     left, right = printed(node.left, scope), printed(node.right, scope)
-    shapes = [coerce(v, "shape", node.mark) for v in (left, right) if v.base in (*SHAPES, "tensor")]
-    if len(shapes) != 2:
+    if not all(v.base in (*SHAPES, "tensor") for v in (left, right)):
         return None
-    parts = [
-        s.text[1:-1] if s.text.startswith("[") and s.text.endswith("]") else f"*{s.at(OR)}" for s in shapes
-    ]
+    parts = [_unpacked(n, coerce(v, "shape", n.mark)) for n, v in ((node.left, left), (node.right, right))]
     return Printed(f"[{', '.join(p for p in parts if p)}]", "shape")
+
+
+def _unpacked(node: Expression, shape: Printed) -> str:
+    """A shape as items of a list; one that is printed as a list gives its own items."""
+    is_list = isinstance(node, Sequence) or (isinstance(node, Binary) and node.operator == "+")
+    return shape.text[1:-1] if is_list else f"*{shape.at(OR)}"
 
 
 def _conditional(node: Conditional, scope: Scope, want: str) -> Printed:
     condition = printed(node.condition, scope)
-    then, otherwise = printed(node.then, scope, want), printed(node.otherwise, scope, want)
     if condition.text in ("True", "False"):
-        return then if condition.text == "True" else otherwise
+        return printed(node.then if condition.text == "True" else node.otherwise, scope, want)
+    then = printed(node.then, assume(scope, node.condition, True), want)
+    otherwise = printed(node.otherwise, assume(scope, node.condition, False), want)
     kind = then.kind if then.kind != "none" else otherwise.kind
+    if "none" in (then.kind, otherwise.kind) and not kind.endswith("?"):
+        kind += "?"
     text = f"{then.at(OR)} if {condition.at(OR)} else {otherwise.text}"
     return Printed(text, kind, CONDITIONAL)
 
 
 def _sequence(node: Sequence, scope: Scope, want: str) -> Printed:
-    items = [printed(item, scope) for item in node.items]
+    items = [definite(printed(item, scope), item.mark) for item in node.items]
     kind = "tensors" if items and all(i.base == "tensor" for i in items) else "shape"
     return Printed(f"[{', '.join(i.text for i in items)}]", kind)
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Union
 
 from opkit.model.diagnostic import Diagnostic, Mark
-from opkit.model.expression import Expression, Name
+from opkit.model.expression import Conditional, Expression, Literal, Name
 from opkit.model.operator import EntryPoint, GenOpApi, OpFile, OpSpec, OutputRule, Requirement
 from opkit.model.schema import Argument, BaseType, OptionalType, Return
 from opkit.shape.errors import NO_RULE, WRONG_COUNT, RuleError
+from opkit.shape.narrowing import assume
 from opkit.shape.printing import printed
 from opkit.shape.scope import Environment, Scope
 
@@ -22,6 +23,9 @@ class Fresh:
 
     size: Expression
     dtype: Expression
+    # Where the schema allows None: the result is None unless this condition has the value of `when`.
+    condition: Expression | None = None
+    when: bool = True
 
 
 @dataclass(frozen=True)
@@ -139,7 +143,19 @@ def _output(spec: OpSpec, return_: Return, rule: OutputRule | None) -> Output:
         return Unresolved("neither `meta` nor `gen_opapi` describes it")
     if rule.size is None or rule.dtype is None:
         return Unresolved(f"the rule of `{rule.name}` gives no {'size' if rule.size is None else 'dtype'}")
-    return Fresh(rule.size, rule.dtype)
+    return _fresh(rule.size, rule.dtype, isinstance(return_.type, OptionalType))
+
+
+def _fresh(size: Expression, dtype: Expression, optional: bool) -> Fresh:
+    """Read `size: x.shape if present(x) else None` of a `Tensor?` result: None, not a tensor without size."""
+    if not optional or not isinstance(size, Conditional):
+        return Fresh(size, dtype)
+    for when, kept, dropped in ((True, size.then, size.otherwise), (False, size.otherwise, size.then)):
+        if isinstance(dropped, Literal) and dropped.value is None:
+            if isinstance(dtype, Conditional) and dtype.condition == size.condition:
+                dtype = dtype.then if when else dtype.otherwise
+            return Fresh(kept, dtype, size.condition, when)
+    return Fresh(size, dtype)
 
 
 def _aliased(spec: OpSpec, return_: Return) -> Argument | None:
@@ -180,7 +196,7 @@ def _problems(rule: Rule, environment: Environment | None) -> Iterator[Diagnosti
     """Print everything once and report what cannot be printed."""
     spec = rule.spec
     scope = Scope.of_arguments(spec.schema.arguments, environment=environment)
-    parts: list[tuple[Expression, str]] = []
+    parts: list[Fresh] = []
     for name, expression in rule.bindings:
         try:
             scope = scope.bind(name, printed(expression, scope).kind, name)
@@ -197,13 +213,24 @@ def _problems(rule: Rule, environment: Environment | None) -> Iterator[Diagnosti
                 spec,
             )
         elif isinstance(output, Fresh):
-            parts += [(output.size, "shape"), (output.dtype, "dtype")]
-    parts += [(r.condition, "value") for r in rule.require]
-    for expression, want in parts:
-        try:
-            printed(expression, scope, want)
-        except RuleError as error:
-            yield _about(error.diagnostic, spec)
+            parts.append(output)
+    for requirement in rule.require:
+        yield from _printable(requirement.condition, scope, "value", spec)
+        scope = assume(scope, requirement.condition)
+    for part in parts:
+        inner = scope
+        if part.condition is not None:
+            yield from _printable(part.condition, scope, "value", spec)
+            inner = assume(scope, part.condition, part.when)
+        yield from _printable(part.size, inner, "shape", spec)
+        yield from _printable(part.dtype, inner, "dtype", spec)
+
+
+def _printable(expression: Expression, scope: Scope, want: str, spec: OpSpec) -> Iterator[Diagnostic]:
+    try:
+        printed(expression, scope, want)
+    except RuleError as error:
+        yield _about(error.diagnostic, spec)
 
 
 _ADD_RULE = 'add `meta: {out: {size: ..., dtype: ...}}`, or `meta: {python: "pkg.module:function"}`'

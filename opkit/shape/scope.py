@@ -18,7 +18,7 @@ def kind_of(type_: Type) -> str:
         return f"{kind_of(type_.element)}?"
     if isinstance(type_, ListType):
         element = kind_of(type_.element)
-        return {"tensor": "tensors", "tensor?": "tensors?", "int": "shape"}.get(element, "list")
+        return {"tensor": "tensors", "tensor?": "optional_tensors", "int": "shape"}.get(element, "list")
     return _KINDS.get(type_.name, "value") if isinstance(type_, BaseType) else "value"
 
 

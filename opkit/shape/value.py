@@ -39,8 +39,13 @@ def coerce(value: Printed, want: str, mark: Mark) -> Printed:
         text = f"{value.at(ATOM)}.{want}"
         if optional and value.kind.endswith("?"):
             return Printed(f"None if {value.text} is None else {text}", f"{want}?", CONDITIONAL)
+        definite(value, mark)
         return Printed(text, want)
-    if value.base in ("value", "none") or want == "value":
+    if want == "value" or (optional and value.base == "none"):
+        return value
+    if not optional and want != "tensor":
+        definite(value, mark)
+    if value.base == "value":
         return value
     if want == "shape" and value.base not in SHAPES:
         raise RuleError(WRONG_KIND, f"a shape is needed here, `{value.text}` is {_article(value.base)}", mark,
@@ -52,6 +57,17 @@ def coerce(value: Printed, want: str, mark: Mark) -> Printed:
         )
     if want == "tensor" and value.base == "shape":
         raise RuleError(WRONG_KIND, f"a tensor is needed here, `{value.text}` is a shape", mark)
+    return value
+
+
+def definite(value: Printed, mark: Mark) -> Printed:
+    """Refuse a value that may be None where one is needed."""
+    if value.kind.endswith("?"):
+        message = f"`{value.text}` may be None here"
+        help_ = f"say what then: ... if present({value.text}) else ..., or require present({value.text})"
+        raise RuleError(WRONG_KIND, message, mark, help_)
+    if value.kind == "none":
+        raise RuleError(WRONG_KIND, "None is no size, dtype or number", mark)
     return value
 
 

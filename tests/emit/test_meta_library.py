@@ -67,6 +67,15 @@ def test_another_schema_under_the_same_name_is_refused_with_both_shown(tmp_path:
     assert f"{namespace}::f(Tensor x, int n=1) -> Tensor" in str(caught.value)
 
 
+def test_an_optional_result_can_be_none(tmp_path: Path) -> None:
+    _, ops = generate(
+        tmp_path, "f(Tensor x, Tensor? y) -> (Tensor, Tensor?)",
+        "meta: {a: {size: x, dtype: x}, b: {size: y.shape if present(y) else None, dtype: y}}",
+    )  # fmt: skip
+    assert ops.f(meta(2), None)[1] is None
+    assert ops.f(meta(2), meta(3, dtype=torch.int8))[1].dtype == torch.int8
+
+
 def test_an_operator_that_exists_keeps_its_schema_and_its_meta_kernel(tmp_path: Path) -> None:
     namespace = fresh_namespace()
     library = torch.library.Library(namespace, "DEF")
@@ -116,13 +125,12 @@ def test_defaults_are_those_of_the_schema_in_value_and_type(tmp_path: Path) -> N
 
 
 def test_names_that_python_or_the_kernel_needs_are_renamed(tmp_path: Path) -> None:
-    module, ops = generate(
-        tmp_path, "f(Tensor torch, int lambda, int max, *, int from=1, int min, int async) -> Tensor",
-        "meta: {out: {size: '[max(torch.size(0), lambda_), min]', dtype: torch}}".replace("lambda_", "max"),
-    )  # fmt: skip
-    assert list(inspect.signature(module.f).parameters)[:3] == ["torch_", "lambda_", "max_"]
-    assert ops.f(meta(3), 1, 9, **{"async": 5, "min": 4}).shape == (9, 4)
-    assert ops.f(meta(3), 1, 9, **{"async": 5, "min": 4, "from": 2}).shape == (9, 4)
+    func = "f(Tensor torch, int lambda, int[] len, *, int from=1, int sum, int async) -> Tensor"
+    rule = "meta: {out: {size: '[len(len), sum(len), sum]', dtype: torch}}"
+    module, ops = generate(tmp_path, func, rule)
+    assert list(inspect.signature(module.f).parameters)[:3] == ["torch_", "lambda_", "len_"]
+    assert ops.f(meta(3), 1, [9, 8], **{"async": 5, "sum": 4}).shape == (2, 17, 4)
+    assert ops.f(meta(3), 1, [9, 8], **{"async": 5, "sum": 4, "from": 2}).shape == (2, 17, 4)
 
 
 def test_a_required_keyword_may_follow_a_default(tmp_path: Path) -> None:

@@ -98,6 +98,36 @@ def test_what_means_nothing_is_named_and_never_guessed(text: str, want: str, cod
     assert part in f"{diagnostic.message} {diagnostic.help}"
 
 
+@pytest.mark.parametrize(
+    ("text", "want", "ok"),
+    [
+        ("y", "shape", False),
+        ("y.size(0)", "value", False),
+        ("m + 1", "value", False),
+        ("[m, 2]", "shape", False),
+        ("m + 1 if present(m) else n", "value", True),
+        ("m + 1 if m is not None and m > 0 else n", "value", True),
+        ("n if not present(m) or flag else m + 1", "value", True),
+        ("n if flag or m is None else m", "value", True),
+        ("m if m is None else n", "shape", False),
+        ("y.dtype if present(probs) else x.dtype", "dtype", False),
+        ("x.shape if flag else None", "shape", False),
+    ],
+)
+def test_what_may_be_none_is_only_used_where_it_is_not(text: str, want: str, ok: bool) -> None:
+    if ok:
+        assert python(text, want, "python")
+    else:
+        with pytest.raises(RuleError) as caught:
+            python(text, want, "python")
+        assert caught.value.diagnostic.code == "OPK206"
+
+
+def test_min_and_max_leave_no_guard() -> None:
+    assert python("std::min(n, x.size(0))") == "torch.sym_min(n, x.shape[0])"
+    assert python("max(dims)", dialect="python") == "max(dims)"
+
+
 def test_the_environment_is_an_input() -> None:
     text = "is_gte_cann_version_820rc1() ? x : other"
     assert python(text, "shape", environment=Environment(cann_version="8.2.RC1")) == "x.shape"
