@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from opkit.emit.ge_binding import check_file
+from opkit.emit.ge_binding import check, check_file
 from opkit.model.diagnostic import Diagnostic, Severity
+from opkit.model.operator import OpSpec
 from opkit.rules.context import Context
 from opkit.shape.errors import NEEDS_ENVIRONMENT, NO_RULE
 from opkit.shape.rule import resolve
@@ -30,9 +31,18 @@ def check_meaning(context: Context) -> Iterator[Diagnostic]:
 def check_ge(context: Context) -> Iterator[Diagnostic]:
     """Report what keeps operators out of GE; npugraph_ex takes them all the same, so nothing is an error."""
     op_file = context.op_file
-    custom = tuple(op for op in op_file.operators if op.section == "custom")
+    custom = [op for op in op_file.operators if op.section == "custom"]
     functionalized = {op.name for op in custom if context.has_functional_sibling(op)}
-    for found in check_file(replace(op_file, operators=custom)):
+    # An operator may be declared once per range of versions: only different ones share an IR by mistake.
+    first: dict[str, OpSpec] = {}
+    for op in custom:
+        first.setdefault(op.name, op)
+    others = [op for op in custom if first[op.name] is not op]
+    findings = [
+        *check_file(replace(op_file, operators=tuple(first.values()))),
+        *(f for op in others for f in check(op)),
+    ]
+    for found in findings:
         if found.code == MUTABLE_CONTAINER and found.operator in functionalized:
             # torch_npu's generator makes a Functionalize kernel, so torchair never sees the written argument.
             continue
