@@ -16,7 +16,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 # Opened with dlopen at run time, so that no NEEDED entry names them.
-OPENED_LATE = ("libopapi.so", "libatb.so", "libge_runner.so")
+OPENED_LATE = ("libopapi.so", "libatb.so", "libge_runner.so", "libnnopbase.so")
 
 # Names that the wheel looks up and whose absence it reads as "this CANN is too old for that feature"; it then
 # takes the path that the stand-in implements. A stub that refuses would take the feature's path and fail
@@ -149,8 +149,8 @@ def stub_source(names: CannNames, implemented: frozenset[str], own_kernels: Iter
     """Write C++ source with a stub for every wanted name that is not implemented.
 
     A C function refuses by name and answers "not supported", a C++ function throws, and a kernel becomes a
-    task of its stream that computes nothing and is counted as such. `own_kernels` are the user's kernels, which
-    the wheel does not know.
+    task of its stream that computes nothing and is counted as such. `own_kernels` are the user's
+    kernels, which the wheel does not know.
     """
     launched = sorted({*kernels(names.looked_up), *own_kernels} - implemented)
     steps = {name + step for name in launched for step in ("", _WORKSPACE, _MAX_WORKSPACE)}

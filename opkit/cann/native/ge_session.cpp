@@ -1,6 +1,7 @@
 // GE: graphs are kept as they were serialized; Python describes and interprets them through the callbacks.
 #include "ge.h"
 #include "state.h"
+#include "tensor.h"
 
 using namespace opkit;
 
@@ -39,6 +40,15 @@ std::shared_ptr<Compiled> find(uint64_t session, uint32_t id) {
   return found == graphs().end() ? nullptr : found->second;
 }
 
+// The bytes that the tensor's shape takes. torchair tells the size again only when the address changes, so the size that
+// it told first may be that of an earlier shape.
+size_t bytes_of(const ge::Tensor& tensor, const std::vector<int64_t>& dims) {
+  size_t bytes = item_size(tensor.GetDataType());
+  if (!bytes) return tensor.GetSize();
+  for (int64_t dim : dims) bytes *= static_cast<size_t>(dim);
+  return bytes;
+}
+
 // Dimensions are kept beside the tensors they describe while the callback runs.
 std::vector<opkit_tensor> describe(const std::vector<ge::Tensor>& tensors, std::vector<std::vector<int64_t>>* dims) {
   std::vector<opkit_tensor> all;
@@ -47,8 +57,9 @@ std::vector<opkit_tensor> describe(const std::vector<ge::Tensor>& tensors, std::
     std::vector<int64_t> shape;
     for (size_t i = 0; i < tensor.GetShapeDimNum(); ++i) shape.push_back(tensor.GetShapeDim(i));
     dims->push_back(std::move(shape));
-    all.push_back({const_cast<uint8_t*>(tensor.GetData()), tensor.GetSize(), tensor.GetDataType(),
-                   static_cast<int32_t>(dims->back().size()), dims->back().data()});
+    const auto& kept = dims->back();
+    all.push_back({const_cast<uint8_t*>(tensor.GetData()), tensor.GetData() ? bytes_of(tensor, kept) : 0,
+                   tensor.GetDataType(), static_cast<int32_t>(kept.size()), kept.data()});
   }
   return all;
 }
@@ -67,7 +78,7 @@ ge::Status run_graph(const char* function, uint64_t session, uint32_t id, const 
     return fail(function, "the interpreter of GE graphs failed on graph " + graph->name);
   }
   for (auto& output : call.outputs) {
-    if (!output.GetData() && output.GetSize()) return fail(function, "the interpreter left an output unallocated");
+    if (!output.GetData()) return fail(function, "the interpreter left an output unallocated");
   }
   outputs = std::move(call.outputs);
   return ge::kOk;

@@ -10,16 +10,45 @@ namespace {
 struct Blob { std::vector<char> bytes; };
 struct HandleList { std::vector<const void*> items; };
 
+// Handles that are alive. Host code hands the same handle to be destroyed twice in places, which CANN bears.
+std::set<const void*>& alive() {
+  static auto* all = new std::set<const void*>();
+  return *all;
+}
+
 template <class T>
-Blob* blob(const T* values, uint64_t n) {
-  auto at = reinterpret_cast<const char*>(values);
-  return new Blob{std::vector<char>(at, at + n * sizeof(T))};
+T* keep(T* handle) {
+  Guard guard(lock());
+  alive().insert(handle);
+  return handle;
 }
 
 template <class T>
 int drop(const T* handle) {
+  {
+    Guard guard(lock());
+    if (!alive().erase(handle)) return kInvalidParam;
+  }
   delete handle;
   return kSuccess;
+}
+
+template <class Item>
+int drop_list(const HandleList* list) {
+  std::vector<const void*> items;
+  {
+    Guard guard(lock());
+    if (!alive().count(list)) return kInvalidParam;
+    items = list->items;
+  }
+  for (auto item : items) drop(static_cast<const Item*>(item));  // a list owns its items
+  return drop(list);
+}
+
+template <class T>
+Blob* blob(const T* values, uint64_t n) {
+  auto at = reinterpret_cast<const char*>(values);
+  return keep(new Blob{std::vector<char>(at, at + n * sizeof(T))});
 }
 
 }  // namespace
@@ -34,7 +63,7 @@ ACL_API AclTensor* aclCreateTensor(const int64_t* sizes, uint64_t rank, int dtyp
   tensor->offset = offset;
   tensor->format = format;
   tensor->data = data;
-  return tensor;
+  return keep(tensor);
 }
 
 ACL_API int aclGetViewShape(const AclTensor* tensor, int64_t** out, uint64_t* rank) {
@@ -52,10 +81,10 @@ ACL_API Blob* aclCreateIntArray(const int64_t* values, uint64_t n) { return blob
 ACL_API Blob* aclCreateFloatArray(const float* values, uint64_t n) { return blob(values, n); }
 ACL_API Blob* aclCreateBoolArray(const bool* values, uint64_t n) { return blob(values, n); }
 ACL_API HandleList* aclCreateTensorList(const AclTensor* const* items, uint64_t n) {
-  return new HandleList{{items, items + n}};
+  return keep(new HandleList{{items, items + n}});
 }
 ACL_API HandleList* aclCreateScalarList(const Blob* const* items, uint64_t n) {
-  return new HandleList{{items, items + n}};
+  return keep(new HandleList{{items, items + n}});
 }
 
 ACL_API int aclDestroyTensor(const AclTensor* handle) { return drop(handle); }
@@ -63,15 +92,8 @@ ACL_API int aclDestroyScalar(const Blob* handle) { return drop(handle); }
 ACL_API int aclDestroyIntArray(const Blob* handle) { return drop(handle); }
 ACL_API int aclDestroyFloatArray(const Blob* handle) { return drop(handle); }
 ACL_API int aclDestroyBoolArray(const Blob* handle) { return drop(handle); }
-// A list owns its items.
-ACL_API int aclDestroyTensorList(const HandleList* list) {
-  if (list) for (auto item : list->items) delete static_cast<const AclTensor*>(item);
-  return drop(list);
-}
-ACL_API int aclDestroyScalarList(const HandleList* list) {
-  if (list) for (auto item : list->items) delete static_cast<const Blob*>(item);
-  return drop(list);
-}
+ACL_API int aclDestroyTensorList(const HandleList* list) { return drop_list<AclTensor>(list); }
+ACL_API int aclDestroyScalarList(const HandleList* list) { return drop_list<Blob>(list); }
 ACL_API int aclDestroyAclOpExecutor(Executor*) { return kSuccess; }
 
 // The second step of every aclnn kernel that is not computed here (the stubs call it, see symbols.py).
