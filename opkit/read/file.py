@@ -34,6 +34,8 @@ _SECTIONS = {
     "custom_supported": "custom",
     "custom_autograd": "custom",
 }
+# What YAML takes for the end of a line and an editor does not.
+_OTHER_LINE_ENDS = dict.fromkeys(map(ord, "\x85\u2028\u2029"), " ")
 _OTHER_KEYS = ("all_version", "backend", "cpp_namespace", "tocpu", "unsupported", "nestedtensor")
 
 
@@ -71,7 +73,8 @@ def read_text(
     version at all are for every version.
     """
     # Positions count characters of a line as an editor does; a form with one line end keeps that simple.
-    document = Document(str(path), text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+    text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").translate(_OTHER_LINE_ENDS)
+    document = Document(str(path), text)
     root = document.compose()
     if root is None:
         if not document.diagnostics:
