@@ -1,0 +1,152 @@
+"""Schemas of published operator packages, and what is (not) wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opkit.model.diagnostic import Diagnostic, Severity
+from opkit.rules.run import check_path
+
+
+def findings(tmp_path: Path, func: str, rest: str = "", torch_version: str | None = None) -> list[Diagnostic]:
+    path = tmp_path / "ops.yaml"
+    path.write_text(f"custom:\n  - func: >-\n      {func}\n{rest}", encoding="utf-8")
+    return check_path(path, torch_version)
+
+
+def severities(found: list[Diagnostic]) -> dict[str, Severity]:
+    return {d.code: d.severity for d in found}
+
+
+UNDECLARED_WRITES = [
+    (
+        "batch_matmul_transpose(Tensor tensor_a, Tensor tensor_b, Tensor tensor_c, str? format_mode=None, "
+        "str? quant_mode=None) -> ()"
+    ),
+    (
+        "store_kv_block(Tensor key_in, Tensor key_cache_in, Tensor group_len, Tensor group_key_idx,"
+        "Tensor group_key_cache_idx, int block_size=0) -> ()"
+    ),
+    (
+        "transpose_kv_cache_by_block(Tensor[] kCache, Tensor[] vCache, Tensor blockIDs, int blockSize, "
+        "int headNum, int headDim, int splitNum, int layerNum) -> ()"
+    ),
+    "swap_blocks_batch(Tensor x, Tensor y, Tensor z, int direction) -> ()",
+    (
+        "transfer_kv_dim_exchange(Tensor device_k, Tensor host_k, Tensor device_v, Tensor host_v, "
+        "Tensor device_indices, Tensor host_indices, int page_size, int direct, int flags) -> ()"
+    ),
+    "init_address_lookup(Tensor address_lookups, Tensor buffer_offsets, Tensor emb_sizes) -> ()",
+]
+
+
+@pytest.mark.parametrize("func", UNDECLARED_WRITES)
+def test_undeclared_write(tmp_path: Path, func: str) -> None:
+    assert severities(findings(tmp_path, func))["OPK102"] is Severity.ERROR
+    assert "OPK102" not in severities(findings(tmp_path, func, "    side_effect: true\n"))
+
+
+def test_a_write_that_is_declared_needs_no_rule(tmp_path: Path) -> None:
+    assert findings(tmp_path, "f(Tensor(a!) x, Tensor y) -> ()") == []
+
+
+def test_a_result_needs_a_rule(tmp_path: Path) -> None:
+    assert severities(findings(tmp_path, "f(Tensor x) -> Tensor")) == {"OPK103": Severity.NOTE}
+
+
+@pytest.mark.parametrize(
+    ("func", "returned", "severity"),
+    [
+        (
+            "npu_scatter_nd_update_(Tensor(a!) self, Tensor indices) -> Tensor(a!)",
+            ["`self`"],
+            Severity.WARNING,
+        ),
+        ("f(Tensor(a!) x, Tensor(b!) y, Tensor z) -> (Tensor(a!), Tensor)", ["`x`"], Severity.ERROR),
+        ("f(Tensor(a) x) -> Tensor(a)", ["`x`"], Severity.ERROR),
+        (
+            (
+                "f.out(Tensor q, *, Tensor? workspace=None, Tensor(a!) attention_out, "
+                "Tensor(b!) softmax_lse) -> (Tensor(a!), Tensor(b!))"
+            ),
+            ["`attention_out`", "`softmax_lse`"],
+            Severity.WARNING,
+        ),
+    ],
+)
+def test_returned_argument(tmp_path: Path, func: str, returned: list[str], severity: Severity) -> None:
+    (found,) = [d for d in findings(tmp_path, func) if d.code == "OPK101"]
+    assert found.severity is severity
+    assert all(name in found.message for name in returned)
+    (older,) = [d for d in findings(tmp_path, func, torch_version="2.6") if d.code == "OPK101"]
+    assert older.severity is Severity.ERROR
+
+
+def test_a_cache_operator_with_fresh_results_is_right(tmp_path: Path) -> None:
+    func = (
+        "npu_kv_rmsnorm_rope_cache_v2(Tensor kv, Tensor gamma, Tensor cos, Tensor sin, Tensor index, "
+        "Tensor(a!) k_cache, Tensor(b!) ckv_cache, *, Tensor? k_rope_scale=None, float epsilon=1e-5, "
+        "str cache_mode='Norm', bool is_output_kv=False) -> (Tensor, Tensor)"
+    )
+    assert set(severities(findings(tmp_path, func))) <= {"OPK103"}
+
+
+@pytest.mark.parametrize(
+    ("func", "rest", "fires"),
+    [
+        ("device_print(str msg) -> ()", "    side_effect: true\n", True),
+        ("version() -> str", "", True),
+        ("gen_mask(int[] size, float p, *, Device? device=None) -> Tensor", "", True),
+        ("initialize(int seed) -> Tensor", "    dispatch: {CompositeExplicitAutograd: initialize}\n", False),
+        ("metadata(int n, Tensor? x=None) -> Tensor", "", False),
+    ],
+)
+def test_no_tensor(tmp_path: Path, func: str, rest: str, fires: bool) -> None:
+    assert ("OPK104" in severities(findings(tmp_path, func, rest))) == fires
+
+
+@pytest.mark.parametrize(
+    ("default", "fires"),
+    [
+        ("ScalarType dst_type=291", True),
+        ("ScalarType dst_type=39", True),
+        ("int dst_dtype=291", False),
+        ("int dst_type=24", False),
+        ("ScalarType d=bfloat16", False),
+        ("ScalarType d=float8_e4m3fn", False),
+        ("ScalarType? d=None", False),
+    ],
+)
+def test_dtype_numbers(tmp_path: Path, default: str, fires: bool) -> None:
+    found = findings(tmp_path, f"f(Tensor x, *, {default}) -> ()", "    side_effect: true\n")
+    assert ("OPK112" in severities(found)) == fires
+
+
+@pytest.mark.parametrize(
+    ("versions", "torch_version", "fires"),
+    [
+        ("acl_op: all_version", None, True),
+        ("acl_op: all_version\n    op_api: [v2.9, newest]", None, False),
+        ("acl_op: all_version\n    op_api: [v2.9, newest]", "2.8", True),
+        ("acl_op: all_version\n    op_api: [v2.9, newest]", "2.13.0+cpu", False),
+        ("op_api: all_version", None, False),
+    ],
+)
+def test_aclop_only(tmp_path: Path, versions: str, torch_version: str | None, fires: bool) -> None:
+    found = findings(tmp_path, "f(Tensor(a!) x) -> ()", f"    {versions}\n", torch_version)
+    assert ("OPK109" in severities(found)) == fires
+
+
+def test_mutable_list_and_optional_are_about_ge_only(tmp_path: Path) -> None:
+    found = severities(findings(tmp_path, "f(Tensor(a!)[] x, Tensor(b!)? y=None) -> ()"))
+    assert found == {"OPK302": Severity.WARNING}
+
+
+def test_functional_sibling(tmp_path: Path) -> None:
+    sibling = (
+        "    op_api: all_version\n  - func: f(Tensor[] x, Tensor y) -> Tensor[]\n    op_api: all_version\n"
+    )
+    found = findings(tmp_path, "f_(Tensor(a!)[] x, Tensor y) -> ()", sibling)
+    assert "OPK302" not in severities(found)
