@@ -287,6 +287,6 @@ def standin() -> StandIn:
         runtime = ensure_runtime()
         if runtime.kind != "stand-in":
             raise StandInError("this process runs on real CANN, not on the stand-in")
-        # The first look at the runtime equips torch_npu, which may have made the object: its callbacks must live.
+        # Choosing the runtime equips torch_npu, which may have made the object: its callbacks must live.
         _standin = _standin or StandIn(str(runtime.library_dir / CORE))
     return _standin
