@@ -189,7 +189,7 @@ def tags(spec: OpSpec) -> str:
 
 LOAD = '''
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def load(path: str, function: str) -> Callable[..., Any]:
     """Take a function from a file that lies beside this one."""
     file = Path(__file__).parent / path
