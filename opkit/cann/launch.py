@@ -45,7 +45,7 @@ def shell_exports(environment: Mapping[str, str]) -> list[str]:
 
 
 def shell_unsets() -> list[str]:
-    """Give the shell lines that take back what `shell_exports` set, and leave the rest of the search paths."""
+    """Give the shell lines that take back what `shell_exports` set, leaving the rest of the search paths."""
     lines = [f"unset {name}" for name in VARIABLES]
     for variable, ours in (("LD_LIBRARY_PATH", stand_in_directories), ("PYTHONPATH", bootstrap_directories)):
         entries = [entry for entry in os.environ.get(variable, "").split(":") if entry]

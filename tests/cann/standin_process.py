@@ -14,7 +14,8 @@ def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name not in ("TORCH_DEVICE_BACKEND_AUTOLOAD", "TASK_QUEUE_ENABLE", "LD_LIBRARY_PATH", "OPKIT_STAND_IN")
+        if name
+        not in ("TORCH_DEVICE_BACKEND_AUTOLOAD", "TASK_QUEUE_ENABLE", "LD_LIBRARY_PATH", "OPKIT_STAND_IN")
     }
     return {**kept, **(changes or {})}
 

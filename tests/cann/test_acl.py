@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.skipif(find_wheel("torch_npu") is None, reason="torch_npu is not installed"),
 ]
 
-PRELUDE = '''
+PRELUDE = """
 import ctypes, threading
 from opkit.cann.library import GeOutput, standin
 s = standin()
@@ -40,7 +40,8 @@ def host(values):
     ctypes.memmove(data, bytes(values), len(values))
     return data
 def read(data, n): return list(ctypes.string_at(data, n))
-def copy(dst, src, n, on): return acl.aclrtMemcpyAsync(dst, ctypes.c_size_t(n), src, ctypes.c_size_t(n), 3, on)
+def copy(dst, src, n, on):
+    return acl.aclrtMemcpyAsync(dst, ctypes.c_size_t(n), src, ctypes.c_size_t(n), 3, on)
 def begin(on, mode=GLOBAL): return acl.aclmdlRICaptureBegin(on, mode)
 def end(on):
     model = ctypes.c_void_p()
@@ -48,7 +49,7 @@ def end(on):
 def replay(model, on): return acl.aclmdlRIExecuteAsync(model, on)
 def error(): return acl.aclGetRecentErrMsg().decode()
 def refusals(): return [(e.name, e.code) for e in s.take_journal() if e.event == "refuse"]
-'''
+"""
 
 
 def check(code: str, **variables: str) -> None:
@@ -91,7 +92,8 @@ def test_mapped_memory_works_and_is_forgotten_when_unmapped() -> None:
         """
         n = 2 << 20
         at = ctypes.c_void_p()
-        assert acl.aclrtReserveMemAddress(ctypes.byref(at), ctypes.c_size_t(n), ctypes.c_size_t(0), None, 0) == 0
+        size, zero = ctypes.c_size_t(n), ctypes.c_size_t(0)
+        assert acl.aclrtReserveMemAddress(ctypes.byref(at), size, zero, None, 0) == 0
         part = made("aclrtMallocPhysical", ctypes.c_size_t(n), None, ctypes.c_uint64(0))
         assert acl.aclrtMapMem(at, ctypes.c_size_t(n), ctypes.c_size_t(0), part, ctypes.c_uint64(0)) == 0
         assert read(at, 4) == [255] * 4 and s.is_device_memory(at.value, n)
@@ -311,7 +313,8 @@ def test_python_tasks_run_on_each_replay_and_are_released() -> None:
         begin(on); s.launch("mine", 2, on.value); s.launch("none", 0, on.value)
         model_id = s.capturing_model(on.value)
         _, model = end(on)
-        assert ran == [1] and released == [1] and s.model_tasks(model_id) == ["mine", "none"] and s.uncomputed == 0
+        assert ran == [1] and released == [1] and s.uncomputed == 0
+        assert s.model_tasks(model_id) == ["mine", "none"]
         s.take_journal()
         assert replay(model, on) == 0 and replay(model, on) == 0 and ran == [1, 2, 2] and s.uncomputed == 2
         events = [(e.event, e.name, e.model) for e in s.take_journal()]
@@ -355,7 +358,8 @@ def test_what_is_not_implemented_says_so_by_name() -> None:
         assert error() == "opkit stand-in: aclrtMemUceRepair: not implemented" and error() == ""
         hccl = ctypes.CDLL("libhccl.so"); assert hccl.HcclAllReduce() == 5
         assert acl.aclprofCreateConfig() == 0
-        assert refusals() == [("aclrtMemUceRepair", 207000), ("HcclAllReduce", 207000), ("aclprofCreateConfig", 207000)]
+        names = ["aclrtMemUceRepair", "HcclAllReduce", "aclprofCreateConfig"]
+        assert refusals() == [(name, 207000) for name in names]
         """
     )
 
@@ -397,7 +401,27 @@ def test_prototypes_are_refused_unless_well_formed() -> None:
         """
         s.define_ir("MyOp", [("x", "required")], [("z", "required")], [("attr1", "VT_FLOAT")])
         define = s._library.opkit_ir_define
-        for text in (b"", b"{}", b'{"op":"A"', b'{"op":"A","inputs":[["x"]]}', b'{"op":"A","more":[]}', b'{"op":"A"} x'):
+        bad = ('', '{}', '{"op":"A"', '{"op":"A","inputs":[["x"]]}', '{"op":"A","more":[]}', '{"op":"A"} x')
+        for text in map(str.encode, bad):
             assert define(text) == 107000, text
+        """
+    )
+
+
+def test_what_a_task_submits_elsewhere_keeps_that_stream_s_order() -> None:
+    check(
+        """
+        gate, blocked, free = made("aclrtCreateEventExWithFlag", 0x20), stream(), stream()
+        a, b, c = device([1]), device([2]), device([0])
+        def run(token):
+            assert copy(c, b, 1, blocked) == 0       # behind the copy that waits
+            assert copy(a, b, 1, free) == 0          # on its own stream: at once
+            assert read(a, 1) == [2] and read(c, 1) == [0]
+        s.set_task_runner(run)
+        assert acl.aclrtStreamWaitEvent(blocked, gate) == 0 and copy(c, a, 1, blocked) == 0
+        s.launch("mine", 1, free.value)
+        acl.aclrtMemcpy(a, 1, bytes([9]), 1, 1)
+        acl.aclrtRecordEvent(gate, free)
+        assert read(c, 1) == [2], read(c, 1)
         """
     )

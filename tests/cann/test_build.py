@@ -11,14 +11,17 @@ import time
 from pathlib import Path
 
 import pytest
+from standin_process import environment, run_python
 
 from opkit.cann import build
 from opkit.cann.errors import BuildError
 from opkit.cann.wheels import Wheel, Wheels, find_wheel
-from standin_process import environment, run_python
 
 BUILD = "from opkit.cann.load import ensure_runtime; print(ensure_runtime().library_dir)"
-npu = [pytest.mark.npu, pytest.mark.skipif(find_wheel("torch_npu") is None, reason="torch_npu is not installed")]
+npu = [
+    pytest.mark.npu,
+    pytest.mark.skipif(find_wheel("torch_npu") is None, reason="torch_npu is not installed"),
+]
 
 
 @pytest.fixture
@@ -26,7 +29,9 @@ def fake_wheels(tmp_path: Path) -> Wheels:
     """Give wheels that hold nothing: a build of them needs no torch."""
     for name in ("torch", "torch_npu"):
         (tmp_path / name).mkdir()
-    return Wheels(Wheel("torch", "2.13.0", tmp_path / "torch"), Wheel("torch_npu", "2.13.0", tmp_path / "torch_npu"))
+    return Wheels(
+        Wheel("torch", "2.13.0", tmp_path / "torch"), Wheel("torch_npu", "2.13.0", tmp_path / "torch_npu")
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +80,9 @@ def test_a_cache_that_cannot_be_written_is_named(fake_wheels: Wheels, cache: Pat
     assert "OPKIT_CACHE_DIR" in caught.value.help
 
 
-def test_a_build_outlives_its_compiler(fake_wheels: Wheels, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_outlives_its_compiler(
+    fake_wheels: Wheels, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compiler = build.find_compiler()
     assert compiler
     done = cache / f"standin-{build._wheel_key(fake_wheels, ())}-{build._compiler_key(compiler)}"
@@ -92,7 +99,9 @@ class TestRealBuild:
     def test_two_processes_build_once_and_a_third_finds_it(self, cache: Path) -> None:
         command = [sys.executable, "-c", BUILD]
         both = [
-            subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            subprocess.Popen(
+                command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
             for _ in range(2)
         ]
         outputs = [process.communicate(timeout=300) for process in both]
@@ -110,7 +119,10 @@ class TestRealBuild:
 
     def test_a_killed_build_leaves_nothing_that_is_taken_for_one(self, cache: Path) -> None:
         process = subprocess.Popen(
-            [sys.executable, "-c", BUILD], env=environment(), start_new_session=True, stdout=subprocess.DEVNULL
+            [sys.executable, "-c", BUILD],
+            env=environment(),
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
         )
         deadline = time.monotonic() + 60
         while not list(cache.glob("*.building-*/*.o")):

@@ -20,7 +20,10 @@ def _library(tmp_path: Path, source: str) -> Path:
     target = tmp_path / "libx.so"
     compiler = find_compiler()
     assert compiler
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", tmp_path / "x.cpp", "-Wl,--no-as-needed", "-lm", "-o", target], check=True)
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O1", tmp_path / "x.cpp", "-Wl,--no-as-needed", "-lm", "-o", target],
+        check=True,
+    )
     return target
 
 
@@ -76,8 +79,12 @@ def test_the_installed_wheel_wants_cann_and_nothing_else() -> None:
     assert torch_npu
     assert torch
     names = discover(torch_npu.directory, torch.directory)
-    assert {"libascendcl.so", "libhccl.so", "libge_runner.so", "libgraph.so", "libopapi.so"} <= set(names.libraries)
-    assert not [name for name in names.libraries if name.startswith(("libtorch", "libc10", "libstdc++", "libm."))]
+    assert {"libascendcl.so", "libhccl.so", "libge_runner.so", "libgraph.so", "libopapi.so"} <= set(
+        names.libraries
+    )
+    assert not [
+        name for name in names.libraries if name.startswith(("libtorch", "libc10", "libstdc++", "libm."))
+    ]
     assert {"aclrtMalloc", "aclrtSynchronizeStream"} <= set(names.linked)
     assert not [name for name in names.linked if name.startswith(("_ZN2at", "_ZN3c10", "_ZSt", "Py"))]
     assert "malloc" not in names.linked

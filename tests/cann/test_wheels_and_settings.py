@@ -33,7 +33,9 @@ def test_wheels_of_one_release_belong_together(torch: str, torch_npu: str, requi
 def test_a_mismatch_names_both_versions_and_the_command() -> None:
     with pytest.raises(WheelError) as caught:
         check_match(*_pair("2.6.0+cpu", "2.7.1.post11"))
-    assert "torch_npu 2.7.1.post11 needs torch 2.7.1, but torch 2.6.0+cpu is installed" in caught.value.message
+    assert (
+        "torch_npu 2.7.1.post11 needs torch 2.7.1, but torch 2.6.0+cpu is installed" in caught.value.message
+    )
     assert "pip install torch==2.7.1" in caught.value.help
 
 
@@ -44,7 +46,12 @@ def test_the_pinned_torch_comes_from_the_metadata() -> None:
 def test_settings_have_defaults_and_short_names() -> None:
     assert read_settings({}) == Settings()
     read = read_settings(
-        {"OPKIT_SOC": "310P", "OPKIT_DEVICES": "2", "OPKIT_DEVICE_MEMORY_GIB": "0.5", "OPKIT_KERNELS": "aclnnB, aclnnA"}
+        {
+            "OPKIT_SOC": "310P",
+            "OPKIT_DEVICES": "2",
+            "OPKIT_DEVICE_MEMORY_GIB": "0.5",
+            "OPKIT_KERNELS": "aclnnB, aclnnA",
+        }
     )
     assert read == Settings("Ascend310P3", 2, "8.5.0", 0.5, ("aclnnA", "aclnnB"))
 

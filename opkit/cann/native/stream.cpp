@@ -20,7 +20,7 @@ int32_t next_stream_id = 1;
 uint64_t uncomputed = 0;
 opkit_task_fn task_runner = nullptr;
 opkit_release_fn task_releaser = nullptr;
-thread_local int running = 0;  // depth of tasks running on this thread: what they submit runs inside them
+thread_local Stream* running_on = nullptr;  // what a task submits to its own stream runs inside the task
 
 Stream* default_stream(int device) {
   static auto* all = new std::map<int, std::unique_ptr<Stream>>();
@@ -34,10 +34,10 @@ Stream* default_stream(int device) {
 
 thread_local uint64_t replayed_model = 0;
 
-int run(const Task& task) {
-  ++running;
+int run(Stream* stream, const Task& task) {
+  std::swap(stream, running_on);
   int code = task.run();
-  --running;
+  std::swap(stream, running_on);
   return code;
 }
 
@@ -115,7 +115,7 @@ int run_tasks(Stream* stream) {
       if (stream->queue.empty()) break;
       task = stream->queue.front();
     }
-    int code = run(task);
+    int code = run(stream, task);
     if (code == kBlocked) break;
     Guard guard(lock());
     stream->queue.pop_front();
@@ -158,12 +158,12 @@ int submit(const char* function, void* handle, Task task) {
         return refuse(function, kCaptureImplicit, why);
       }
     }
-    if (!stream->queue.empty() && !running) {
+    if (!stream->queue.empty() && running_on != stream) {
       stream->queue.push_back(std::move(task));
       return kSuccess;
     }
   }
-  int code = run(task);
+  int code = run(stream, task);
   if (code != kBlocked) return code;
   Guard guard(lock());
   stream->queue.push_back(std::move(task));
