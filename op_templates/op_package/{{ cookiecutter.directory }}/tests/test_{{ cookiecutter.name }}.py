@@ -14,11 +14,13 @@ PACKAGE = PROJECT / "{{ cookiecutter.package }}"
 @pytest.mark.parametrize("mode", {{ cookiecutter._modes | list | tojson }})
 def test_{{ cookiecutter.name }}_enters_the_graph(mode):
     report = prove(PROJECT / "ops.yaml", package=PACKAGE, operators=["{{ cookiecutter.name }}"], modes=[mode])
-    assert report.enters, report.explain()
+    if not report.enters:
+        pytest.fail(report.explain(), pytrace=False)
 
 
 def test_generated_files_are_up_to_date():
     command = [sys.executable, "-m", "opkit", "gen", "ops.yaml", "-o", PACKAGE.name, "--check"]
     command += ["--style", "{{ cookiecutter.style }}"{% if cookiecutter.style == "library" %}, "--namespace", "{{ cookiecutter.namespace }}"{% endif %}]
     result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout + result.stderr
+    if result.returncode:
+        pytest.fail(result.stdout + result.stderr, pytrace=False)
