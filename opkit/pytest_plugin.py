@@ -14,7 +14,7 @@ from opkit.testing import Proof, prove
 
 @pytest.fixture(scope="session")
 def opkit_prove() -> Callable[..., Proof]:
-    """Give a function like `opkit.testing.prove` that fails the test, with the reason, when an operator breaks.
+    """Give a function like `opkit.testing.prove` that fails the test when an operator breaks.
 
     A call with the same arguments is proved once in a session: a proof starts processes and takes seconds.
     """

@@ -1,4 +1,4 @@
-"""The prover for tests: `prove("ops.yaml").enters`. Starts its own processes, so the test's imports no torch."""
+"""The prover for tests: `prove("ops.yaml").enters`. It starts processes of its own."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Recorder:
         return sum(meta.replay_func is not None for meta in metas)
 
     def problem(self) -> str:
-        """Say what went wrong without an exception: a fall-back to eager, or a compile that captured nothing."""
+        """Say what went wrong without an exception: a fall-back to eager, or nothing captured."""
         if not self.graphs:
             return "npugraph_ex captured nothing: the compiled function never reached a capture"
         if any(graph.fallback_to_eager for graph in self.graphs):
@@ -81,7 +81,7 @@ class Recorder:
 
 def _acl_graph_class() -> Any:
     """Import npugraph_ex, which torch_npu does on first use, and give its AclGraph."""
-    import npugraph_ex
+    import npugraph_ex  # type: ignore[import-not-found, unused-ignore]
 
     _ = npugraph_ex.CompilerConfig
     return importlib.import_module(_RUNTIME_MODULE).AclGraph

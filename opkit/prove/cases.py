@@ -35,7 +35,7 @@ class NoCase:
 
 
 def candidates(spec: OpSpec) -> tuple[Candidate | NoCase, ...]:
-    """List the cases of an operator: those of the YAML, or made ones with every optional given and omitted."""
+    """List the cases of an operator: the YAML's, or made ones with every optional given and omitted."""
     if spec.cases:
         return tuple(Candidate(case.name, (("as written", case),)) for case in spec.cases)
     impossible = [a.name for a in spec.schema.arguments if not _can_make(a)]
@@ -60,11 +60,25 @@ def _candidate(spec: OpSpec, name: str, given: bool) -> Candidate:
             _Maker(spec, name, given, distinct=False, defaults=True).case(),
         ),
     ]
-    unique = []
+    unique: list[tuple[str, Case]] = []
     for what, case in alternatives:
-        if all((case.inputs, case.dims) != (c.inputs, c.dims) for _, c in unique):
+        if all(_sized(case) != _sized(other) for _, other in unique):
             unique.append((what, case))
     return Candidate(name, tuple(unique))
+
+
+def _sized(case: Case) -> object:
+    """Give what the case passes, with sizes for the names of dims."""
+    dims = dict(case.dims)
+
+    def sized(value: CaseValue) -> object:
+        if isinstance(value, TensorSpec):
+            return value.dtype, tuple(
+                dims.get(dim, dim) if isinstance(dim, str) else dim for dim in value.dims
+            )
+        return tuple(map(sized, value)) if isinstance(value, tuple) else value
+
+    return [(name, sized(value)) for name, value in case.inputs]
 
 
 # Types opkit has no business inventing a value for: a device or a generator means something outside the call.

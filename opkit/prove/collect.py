@@ -51,6 +51,8 @@ class Collector:
         if kind == "runtime":
             self.runtime = Runtime(event["kind"], event["torch"], event["torch_npu"], event["soc"])
             return
+        if kind == "loaded":
+            return
         if kind == "error":
             self.tool_error = OpkitError(event["message"], event["help"])
             return
@@ -92,16 +94,14 @@ class Collector:
     def result(self, subject: Subject) -> ModeResult:
         """Give the mode's result, with every stage that did not run named as such."""
         known = self.stages[subject]
-        blocker = ""
+        # A worker may die in a trial of the kernel, before the stages in front of it had their turn.
+        blocker = next((name for name, stage in known.items() if stage.verdict != PROVED), "")
         stages = []
         for name in STAGES[self.request.mode]:
             stage = known.get(name)
             if stage is None and name in self.omitted[subject]:
                 continue
-            stage = stage or not_run(name, f"because {blocker or 'an earlier stage'} failed")
-            if stage.verdict != PROVED and not blocker:
-                blocker = name
-            stages.append(stage)
+            stages.append(stage or not_run(name, f"because {blocker or 'the process'} failed"))
         return ModeResult(self.request.mode, tuple(stages), tuple(self.notes[subject]))
 
 

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,9 +23,9 @@ def load_module(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_file(path: Path) -> ModuleType:
-    """Import a file or a package directory under its own name, once. Raises OpkitError if it cannot be a module."""
+    """Import a file or a package directory under its own name, once. Raises OpkitError if it is neither."""
     file = path / "__init__.py" if path.is_dir() else path
     name = path.name if path.is_dir() else path.stem
     locations = [str(path)] if path.is_dir() else None

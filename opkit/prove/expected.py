@@ -4,36 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from opkit.prove.subject import Declared, flat_tensors, results_of
+from opkit.prove.subject import Declared
 from opkit.prove.values import Inputs
 
-# One entry per result: its tensors as (shape, dtype).
-Results = list[list[tuple[Any, Any]]]
+# One entry per result: shape and dtype, or None where the rule describes no new tensor.
+Results = list["tuple[list[Any], Any] | None"]
 
 
 def outputs(declared: Declared, given: Inputs) -> Results | str:
-    """Evaluate the rule for these sizes; a string says why there is none to evaluate.
+    """Evaluate the rule for these sizes; a string says why there is no rule to compare with.
 
-    The rule is printed and run as in a generated Meta module, but without registering anything.
+    Raises opkit.shape.evaluation.RequirementFailed when the rule refuses these arguments.
     """
-    from opkit.emit.meta_kernel import DEVICE, Options, helper_functions, imports, prepare
+    from opkit.shape.evaluation import apply
+    from opkit.shape.rule import resolve
 
-    spec, op_file = declared.spec, declared.op_file
-    kernels, problems = prepare(op_file, Options(namespace=spec.schema.name.namespace or "npu"))
-    kernel = next((k for k in kernels if k.spec is spec), None)
-    if kernel is None:
-        reasons = [d.message for d in problems if d.operator == spec.name]
-        return reasons[0] if reasons else "the declaration gives no rule"
-    if kernel.rule.python is not None:
+    rule = resolve(declared.spec, declared.op_file)
+    if rule.diagnostics:
+        return rule.diagnostics[0].message
+    if rule.python is not None:
         return "the rule is a Python function, which is the Meta kernel itself"
-    helpers = helper_functions([kernel])
-    shape = "\nShape = Sequence[Any]\n" if "Shape" in helpers else ""
-    body = (DEVICE if "DEVICE" in kernel.body else "") + shape + helpers + "\n\n" + kernel.define()
-    module: dict[str, Any] = {}
-    exec(compile(imports(body, ()) + body, f"<rule of {spec.name}>", "exec"), module)
-    args, kwargs = given.map(_meta).full_call()
-    results = results_of(module[kernel.function](*args, **kwargs))
-    return [[(list(t.shape), t.dtype) for t in flat_tensors([value])] for value in results]
+    found = apply(rule, given.map(_meta).full())
+    return [None if r.shape is None else (list(r.shape), r.dtype) for r in found]
 
 
 def _meta(tensor: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Sees what torchair hands to GE: the graph as serialized, which graph input is which argument, and the runs."""
+"""Sees what torchair hands to GE: the serialized graph, which graph input is which argument, the runs."""
 
 from __future__ import annotations
 

@@ -27,6 +27,6 @@ def is_bound(subject: Subject) -> bool:
 
 
 def calls(subject: Subject) -> int | None:
-    """Count the calls of the kernel's host side so far; None when it is compiled code, which nothing counts."""
+    """Count the calls of the kernel's host side so far; None for compiled code, which nothing counts."""
     watch = subject.setting.watch
     return watch.kernel_calls[subject.name] if watch.is_python_kernel(subject.name) else None

@@ -47,7 +47,7 @@ class Plan:
 
 
 def read(path: str) -> OpFile:
-    """Read one YAML file. Raises InvalidDeclaration when it has errors, UnreadableFile when there is no file."""
+    """Read one YAML file. Raises InvalidDeclaration for errors in it, UnreadableFile when it is not there."""
     from opkit.read import read_file
 
     op_file, diagnostics = read_file(path)

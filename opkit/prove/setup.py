@@ -1,15 +1,19 @@
-"""Brings the operators of a request into the worker: the user's imports, a package, or what opkit generates."""
+"""Brings a request's operators into the worker: the user's imports, a package, or what opkit generates."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opkit.model.operator import OpFile, OpSpec
+from opkit.errors import OpkitError
+from opkit.model.diagnostic import has_errors
+from opkit.model.operator import GeMapping, OpFile, OpSpec
 from opkit.prove.entry import load_function, load_module
 from opkit.prove.plan import read
 from opkit.prove.protocol import Request
@@ -32,6 +36,8 @@ class Setup:
     def __init__(self, request: Request, watch: Watch, runtime: str) -> None:
         self.request, self.watch, self.runtime = request, watch, runtime
         self.files = [read(path) for path in request.files]
+        if request.package is not None:
+            self.files = [_with_prototypes(op_file, request.package) for op_file in self.files]
         # Why an operator is not there: qualified name -> reason.
         self.problems: dict[str, str] = {}
         # Operators that the user's own modules define.
@@ -64,7 +70,7 @@ class Setup:
         return qualified(spec, self.request.namespace)
 
     def _imports(self) -> None:
-        """Import what the user named; a failure is the failure of every operator that is not there afterwards."""
+        """Import what the user named; when that fails, every operator of the request fails with it."""
         names = [(self.request.package, load_module)] if self.request.package else []
         for name, load in [*((n, load_module) for n in self.request.imports), *names]:
             try:
@@ -114,7 +120,7 @@ class Setup:
             # One of them: find out which, each on its own. Registering twice is harmless.
             for spec in usable:
                 one = replace(op_file, operators=(spec,))
-                self._try(spec, lambda one=one: register(one, self.request.style, self.request.namespace))
+                self._try(spec, partial(register, one, self.request.style, self.request.namespace))
 
     def _try(self, spec: OpSpec, action: Callable[[], object]) -> None:
         try:
@@ -173,10 +179,10 @@ class Setup:
         for op_file in self.files:
             for spec in op_file.operators:
                 if self.runtime == "stand-in":
-                    self._try(spec, lambda spec=spec: _define_ir(spec))
+                    self._try(spec, partial(_define_ir, spec))
             for spec in self._generated(op_file):
                 if self._name(spec) not in self.problems:
-                    self._try(spec, lambda spec=spec, op_file=op_file: self._converter(op_file, spec))
+                    self._try(spec, partial(self._converter, op_file, spec))
 
     def _converter(self, op_file: OpFile, spec: OpSpec) -> None:
         """Register the converter that `opkit gen` would write."""
@@ -192,9 +198,28 @@ class Setup:
 
 def _is_unwritten(spec: OpSpec, package: str | None) -> bool:
     """Tell whether a package's kernel is still what `opkit gen` wrote: a NotImplementedError."""
-    module = sys.modules.get(f"{Path(package).name}.kernels") if package else None
+    if package is None or not (Path(package) / "kernels.py").is_file():
+        return False
+    module = importlib.import_module(f"{Path(package).name}.kernels")
     function = getattr(module, spec.schema.name.base, None)
     return function is not None and "raise NotImplementedError(" in inspect.getsource(function)
+
+
+def _with_prototypes(op_file: OpFile, package: str) -> OpFile:
+    """Put a package's own prototype files in the place of those that the YAML names or implies."""
+    from opkit.read import read_prototype
+
+    specs = []
+    for spec in op_file.operators:
+        path = Path(package) / "prototypes" / f"{spec.name.replace('.', '_')}.json"
+        if path.is_file():
+            found, diagnostics = read_prototype(path, spec.mark)
+            if has_errors(diagnostics):
+                raise OpkitError(f"{path}: {diagnostics[0].message}", diagnostics[0].help)
+            ge = spec.ge or GeMapping(None, None, None, spec.mark)
+            spec = replace(spec, ge=replace(ge, prototype=str(path), prototypes=found))
+        specs.append(spec)
+    return replace(op_file, operators=tuple(specs))
 
 
 def _define_ir(spec: OpSpec) -> None:

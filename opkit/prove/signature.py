@@ -49,16 +49,14 @@ def _default_difference(argument: Any, parameter: inspect.Parameter) -> list[str
     has_default = parameter.default is not parameter.empty
     if argument.has_default_value() and not has_default:
         return [
-            f"`{argument.name}` has the default {argument.default_value!r} in the schema and none in the function"
+            f"`{argument.name}` has a default ({argument.default_value!r}) in the schema, none in the function"
         ]
     if not argument.has_default_value():
         # A default the schema has not is never used: the dispatcher always passes the argument.
         return []
     if not _equal(argument.default_value, parameter.default):
-        return [
-            f"`{argument.name}` defaults to {argument.default_value!r} in the schema and to "
-            f"{parameter.default!r} in the function"
-        ]
+        values = f"{argument.default_value!r} in the schema and to {parameter.default!r} in the function"
+        return [f"`{argument.name}` defaults to {values}"]
     return []
 
 

@@ -59,12 +59,16 @@ class Inputs:
         keyword = {a.name: self.values[a.name] for a in self.schema.keyword_only if a.name in self.values}
         return tuple(positional), keyword
 
-    def full_call(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Give (positional, keyword) arguments with every default filled in, as a reference function wants them."""
-        values = {
+    def full(self) -> dict[str, Any]:
+        """Give every argument by name, with the schema's default where the case gives none."""
+        return {
             a.name: self.values.get(a.name, None if a.default is None else _default(a.default.value))
             for a in self.schema.arguments
         }
+
+    def full_call(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Give (positional, keyword) arguments with every default filled in, as a reference wants them."""
+        values = self.full()
         keyword = {a.name: values[a.name] for a in self.schema.keyword_only}
         return tuple(values[a.name] for a in self.schema.positional), keyword
 

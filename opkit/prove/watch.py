@@ -1,4 +1,4 @@
-"""Observes what happens in the worker: registrations as they are made, compiles as they start, kernels as they run.
+"""Observes the worker: registrations as they are made, compiles as they start, kernels as they run.
 
 torch keeps no readable record of the Python functions behind a dispatch key, so `torch.library.Library.impl`
 is wrapped before any user module is imported. The wrapper registers exactly what it is given; only kernels of
@@ -82,7 +82,7 @@ def _qualified(library: Any, op_name: Any) -> str:
     """Name an operator the way the dispatcher does, from what `Library.impl` accepts."""
     if not isinstance(op_name, str):
         schema = op_name._schema
-        return schema.name + (f".{schema.overload_name}" if schema.overload_name else "")
+        return str(schema.name) + (f".{schema.overload_name}" if schema.overload_name else "")
     return op_name if "::" in op_name else f"{library.ns}::{op_name}"
 
 

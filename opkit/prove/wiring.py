@@ -1,4 +1,4 @@
-"""Compares the Ascend IR node in a GE graph with the declaration: every input, attribute, output and write-back."""
+"""Compares the Ascend IR node in a GE graph with the declaration: inputs, attributes, outputs, write-back."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ class Wiring:
         if f"{self.node.name}.{name}" not in found:
             by = f"written back from {', '.join(found)}" if found else "never written back"
             yield (
-                f"the mutated argument {place(path)} is {by}; it must come from output `{name}` of {self.node.type}, "
-                "named like the input, so that GE takes both for the same memory"
+                f"the mutated argument {place(path)} is {by}; it must come from output `{name}` of "
+                f"{self.node.type}, named like the input, so that GE takes both for the same memory"
             )
 
 
@@ -174,8 +174,8 @@ def _same_attribute(attribute: IrAttribute, argument: Argument, found: Any, valu
             return False
         return all(_same_attribute(attribute, argument, f, v) for f, v in zip(items, value))
     if isinstance(value, torch.dtype) or base_of(argument.type).name == "ScalarType":
-        return found == _ge_dtype(value)
-    if isinstance(value, bool) or isinstance(value, str):
+        return bool(found == _ge_dtype(value))
+    if isinstance(value, (bool, str)):
         return bool(found == value)
     # GE keeps floats in 32 bits.
     return isinstance(found, (int, float)) and math.isclose(found, value, rel_tol=1e-6, abs_tol=1e-12)

@@ -36,7 +36,7 @@ class Channel:
 
 
 def main(request_file: str, result_file: str) -> int:
-    """Prove a request. Returns the exit status: 0 even when operators break, 1 when nothing could be judged."""
+    """Prove a request. Returns 0 even when operators break, 1 when nothing could be judged."""
     request = Request.from_json(json.loads(Path(request_file).read_text(encoding="utf-8")))
     with Path(result_file).open("a", encoding="utf-8") as stream:
         channel = Channel(stream)
@@ -59,6 +59,8 @@ def _prove(request: Request, channel: Channel) -> None:
     import torch_npu  # noqa: F401 - registers the NPU
 
     torch.npu.set_device(0)
+    # A sign of life for the parent: importing torch takes seconds.
+    channel.send("loaded")
     if runtime.kind == "stand-in":
         from opkit.cann.hook import equip
 
@@ -133,7 +135,7 @@ class _Judge:
             return StageResult(name, FAILED, {}, first_line(error))
 
     def _choose(self, found: Candidate) -> Case:
-        """Take the first alternative that Meta kernel and eager kernel accept, else one the Meta kernel accepts."""
+        """Take the first alternative that Meta and eager kernel accept, else the first that Meta accepts."""
         if len(found.alternatives) == 1:
             return found.alternatives[0][1]
         half: list[tuple[str, Case]] = []
@@ -148,7 +150,7 @@ class _Judge:
         return (half or list(found.alternatives))[0][1]
 
     def _accepts(self, case: Case) -> tuple[bool, bool]:
-        """Tell whether the Meta kernel and the eager kernel take these inputs; what is not there refuses nothing."""
+        """Tell whether Meta and eager kernel take these inputs; what is not there refuses nothing."""
         from opkit.cann.operators import find_operator
         from opkit.prove import fake
 
@@ -159,6 +161,8 @@ class _Judge:
         given = on_npu(Subject(self.setting, self.declared, case).inputs())
         args, kwargs = given.call()
         meta = not has_meta(name) or _succeeds(lambda: fake.call(operator, given))
+        # Should the kernel take the process with it, that is a failure of stage host.
+        self._begin("host")
         return meta, meta and _succeeds(lambda: operator(*args, **kwargs))
 
     def _omit_values(self, subject: Subject) -> bool:

@@ -72,17 +72,23 @@ def _unicode() -> bool:
 
 
 def _rows(operator: OperatorResult) -> Iterator[tuple[str, StageResult]]:
-    """List the stages; what every mode found alike is shown once."""
+    """List the stages: what every mode found alike once, then each mode's own."""
     modes = operator.modes
-    names = list(dict.fromkeys(stage.name for mode in modes for stage in mode.stages))
-    for name in names:
-        found = [(mode, stage) for mode in modes for stage in mode.stages if stage.name == name]
-        alike = all((s.verdict, s.reason) == (found[0][1].verdict, found[0][1].reason) for _, s in found)
-        if name in (mode.mode for mode in modes) or (len(found) == len(modes) and alike and name != "values"):
-            yield name, found[0][1]
-            continue
-        for mode, stage in found:
-            yield f"{name} ({mode.mode})", stage
+    tables = [{stage.name: stage for stage in mode.stages} for mode in modes]
+    shared = [
+        name
+        for name, stage in tables[0].items()
+        if name != "values" and all(_alike(stage, table.get(name)) for table in tables)
+    ]
+    yield from ((name, tables[0][name]) for name in shared)
+    for mode, table in zip(modes, tables):
+        for name, stage in table.items():
+            if name not in shared:
+                yield name if name == mode.mode else f"{name} ({mode.mode})", stage
+
+
+def _alike(stage: StageResult, other: StageResult | None) -> bool:
+    return other is not None and (stage.verdict, stage.reason) == (other.verdict, other.reason)
 
 
 def _outputs(evidence: Mapping[str, Any]) -> str:

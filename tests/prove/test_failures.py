@@ -25,7 +25,7 @@ NPUGRAPH_EX = {
     "wrong_dtype": ("meta", "result 0 is float32[5, 7], the declared rule says float16[5, 7]"),
     "wrong_shape": ("meta", "result 0 is float16[5, 7], the declared rule says float16[5, 2]"),
     "wrong_count": ("meta", "the Meta kernel raises"),
-    "no_default": ("meta", "`n` has the default 1 in the schema and none in the function"),
+    "no_default": ("meta", "`n` has a default (1) in the schema, none in the function"),
     "fixed_size": ("meta", "x.shape[0] was fixed to 5"),
     "branches": ("meta", "the Meta kernel branches on a size"),
     "resizes": ("meta", "changed shape, strides or dtype of `x`"),

@@ -1,4 +1,4 @@
-"""Stage dynamo: `fullgraph=True` gives one graph, and the operator's own node is in it after functionalization.
+"""Stage dynamo: `fullgraph=True` gives one graph that holds the operator's own node after functionalization.
 
 The graph is the one AOTAutograd hands to a backend, so an operator that decomposes, is dropped as dead code
 or is run outside the graph is found here, which the absence of graph breaks does not show.
@@ -77,7 +77,7 @@ def _count_calls(subject: Subject) -> int:
 
     operator = subject.operator
 
-    class Counting(TorchDispatchMode):
+    class Counting(TorchDispatchMode):  # type: ignore[misc, unused-ignore]
         count = 0
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -103,7 +103,7 @@ def _why_missing(subject: Subject, count: int, expected: int) -> str:
 
 
 def explain(error: BaseException) -> str:
-    """Give the part of a Dynamo error that says what happened: a backend's own error, or a graph break's reason."""
+    """Give the telling part of a Dynamo error: a backend's own error, or a graph break's reason."""
     inner = getattr(error, "inner_exception", None)
     if inner is not None:
         return first_line(inner)

@@ -126,11 +126,14 @@ def _graph(subject: Subject, trace: ge_trace.Trace, binding: Binding, evidence: 
 def _foreign(graph: GeGraph) -> str:
     for node in graph.nodes:
         if "__" in node.type or "op_name" in node.attrs:
-            return f"node {node.type} is a call back into the eager kernel on the host, not an Ascend IR operator"
+            return (
+                f"node {node.type} calls back into the eager kernel on the host; it is no Ascend IR operator"
+            )
         if node.type == "Identity" and node.controls:
             return (
-                f"the mutated argument comes from an Identity that is only ordered after {node.controls[0]}: the "
-                "converter's last node has no output named like the argument, so the update goes through a copy"
+                f"the mutated argument comes from an Identity that is only ordered after {node.controls[0]}: "
+                "the converter's last node has no output named like the argument, so the update goes through a "
+                "copy"
             )
     return ""
 

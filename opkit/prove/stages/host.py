@@ -42,15 +42,16 @@ def run(subject: Subject) -> StageResult:
     if undeclared:
         return failed(
             NAME,
-            f"the kernel writes {', '.join(undeclared)}, which the schema declares as read-only; mark it with (a!)",
+            f"the kernel writes {', '.join(undeclared)}, which the schema declares as read-only; "
+            "mark it with (a!)",
             **evidence,
         )
     unwritten = [a for a, _ in before.tensors() if a[0] in mutated and a not in written]
     if unwritten and subject.declared.reference is not None:
         return failed(
             NAME,
-            f"the schema says that {place(unwritten[0])} is written, the kernel left it as it was; drop the (a!), or "
-            "write a case in which it changes",
+            f"the schema says that {place(unwritten[0])} is written, the kernel left it as it was; "
+            "drop the (a!), or write a case in which it changes",
             **evidence,
         )
     return proved(NAME, **evidence)

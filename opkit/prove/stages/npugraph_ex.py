@@ -74,7 +74,7 @@ def _static(subject: Subject, evidence: dict[str, Any]) -> str:
 
 
 def call_compiled(subject: Subject, compiled: Any, given: Inputs, what: str) -> tuple[Inputs, Inputs]:
-    """Call the compiled function, keep what it gave for the values stage; return the inputs before and after."""
+    """Call the compiled function and keep what it gave; return the inputs before and after."""
     before = on_cpu(given)
     args, kwargs = subject.arguments(given)
     results = results_of(compiled(*args, **kwargs))

@@ -34,8 +34,8 @@ def run(subject: Subject) -> StageResult:
     if returned:
         return failed(
             NAME,
-            f"result {returned[0][0]} is the argument `{returned[0][1]}` itself: functionalization refuses custom "
-            "operators whose results alias arguments; return `()` or fresh tensors only",
+            f"result {returned[0][0]} is the argument `{returned[0][1]}` itself: functionalization refuses "
+            "custom operators whose results alias arguments; return `()` or fresh tensors only",
             registered=str(registered),
         )
     return proved(NAME, registered=str(registered))

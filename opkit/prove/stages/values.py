@@ -54,7 +54,7 @@ def _reference(subject: Subject, given: Inputs) -> list[Any]:
 
     reference, operator = subject.declared.reference, subject.operator
 
-    class OnCpu(TorchDispatchMode):
+    class OnCpu(TorchDispatchMode):  # type: ignore[misc, unused-ignore]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return (reference if func is operator else func)(*args, **(kwargs or {}))
 

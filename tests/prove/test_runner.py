@@ -1,0 +1,125 @@
+"""Workers that crash, hang or cannot start cost their own stage and nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from opkit.errors import OpkitError
+from opkit.prove.plan import InvalidDeclaration, Plan, UnreadableFile, requests
+from opkit.prove.protocol import ENTERS, Proof
+from opkit.testing import prove
+
+DYING = Path(__file__).parent / "dying"
+
+
+@pytest.fixture(scope="module")
+def dying() -> Proof:
+    return prove(DYING / "ops.yaml", imports=[DYING / "operators.py"], modes=["npugraph_ex"], timeout=15)
+
+
+def reason(proof: Proof, name: str) -> str:
+    [mode] = [m for o in proof.operators if o.name == name for m in o.modes]
+    return mode.reason
+
+
+@pytest.mark.npu
+def test_a_crash_is_the_failure_of_its_operator(dying: Proof) -> None:
+    assert reason(dying, "crashes").startswith("host: the process died of signal SIGABRT")
+    assert "last words of the kernel" in reason(dying, "crashes")
+
+
+@pytest.mark.npu
+def test_a_hang_is_the_failure_of_its_operator(dying: Proof) -> None:
+    assert reason(dying, "hangs").startswith("host: no answer within 15 s; its process group was killed")
+
+
+@pytest.mark.npu
+def test_the_others_are_judged(dying: Proof) -> None:
+    [mode] = [m for o in dying.operators if o.name == "survives" for m in o.modes]
+    assert mode.verdict == ENTERS, mode.reason
+    assert dying.runtime.kind in ("stand-in", "cann")
+
+
+@pytest.mark.npu
+def test_no_process_is_left_over(dying: Proof) -> None:
+    listed = subprocess.run(["ps", "-eo", "ppid,args"], capture_output=True, text=True).stdout
+    mine = [line for line in listed.splitlines() if line.split()[0] == str(os.getpid())]
+    assert not [line for line in mine if "opkit.prove.worker" in line]
+
+
+@pytest.mark.npu
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("import sys\nsys.exit(3)", "SystemExit: 3"),
+        ("import os\nos._exit(7)", "the process died of exit status 7"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_breaks_its_operators(
+    tmp_path: Path, text: str, wanted: str
+) -> None:
+    module = tmp_path / "unimportable.py"
+    module.write_text(text)
+    proof = prove(DYING / "ops.yaml", operators=["survives"], imports=[module], modes=["npugraph_ex"])
+    assert not proof.enters
+    assert reason(proof, "survives").startswith("schema: ")
+    assert wanted in reason(proof, "survives")
+
+
+def test_a_plan_is_one_request_per_mode_and_style() -> None:
+    made = requests(Plan(files=(str(DYING / "ops.yaml"),)))
+    assert [(r.mode, r.style) for r in made] == [
+        ("npugraph_ex", "library"),
+        ("npugraph_ex", "custom-op"),
+        ("ge", "library"),
+        ("ge", "custom-op"),
+    ]
+    assert [name for _, name, _ in made[0].subjects] == ["crashes", "hangs", "survives"]
+
+
+def test_only_what_was_asked_for() -> None:
+    plan = Plan(
+        files=(str(DYING / "ops.yaml"),), operators=("dying::hangs",), modes=("ge",), styles=("library",)
+    )
+    [request] = requests(plan)
+    assert [name for _, name, _ in request.subjects] == ["hangs"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"operators": ("no_such",)}, "no operator named no_such"),
+        ({"modes": ("eager",)}, "unknown mode 'eager'"),
+        ({"styles": ("c++",)}, "unknown style 'c++'"),
+        ({"package": "no_such_directory"}, "is not a Python package"),
+        ({"package": "p", "styles": ("library",)}, "exclude each other"),
+    ],
+)
+def test_impossible_plans(options: dict, message: str) -> None:
+    with pytest.raises(OpkitError, match=re.escape(message)):
+        requests(Plan(files=(str(DYING / "ops.yaml"),), **options))
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile):
+        requests(Plan(files=(str(tmp_path / "no.yaml"),)))
+
+
+def test_mistakes_in_the_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text("custom:\n  - func: f(Tenser x) -> Tensor\n  - func: g(Tensor x) -> Tensr\n")
+    with pytest.raises(InvalidDeclaration) as caught:
+        requests(Plan(files=(str(path),)))
+    assert len(caught.value.diagnostics) >= 2
+
+
+def test_a_file_without_operators(tmp_path: Path) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text("custom: []\n")
+    with pytest.raises(OpkitError, match="no operator in"):
+        requests(Plan(files=(str(path),)))

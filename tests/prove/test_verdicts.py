@@ -1,0 +1,122 @@
+"""How findings become verdicts, and what a dead worker leaves."""
+
+from __future__ import annotations
+
+from opkit.prove.collect import Collector, assemble
+from opkit.prove.plan import Plan
+from opkit.prove.protocol import (
+    BREAKS,
+    ENTERS,
+    NOT_RUN,
+    STAGES,
+    ModeResult,
+    Proof,
+    Request,
+    Runtime,
+    failed,
+    not_run,
+    proved,
+)
+
+F = ("ops.yaml", "f", "default")
+G = ("ops.yaml", "g", "default")
+
+
+def request(style: str = "library", mode: str = "ge", judge_imported: bool = True) -> Request:
+    return Request(mode, style, "npu", ("ops.yaml",), (F, G), judge_imported=judge_imported)
+
+
+def event(kind: str, subject: tuple[str, str, str] = F, **values: object) -> dict[str, object]:
+    file, operator, case = subject
+    return {"event": kind, "file": file, "operator": operator, "case": case, **values}
+
+
+def complete(collector: Collector, subject: tuple[str, str, str], style: str = "library") -> None:
+    for name in STAGES[collector.request.mode]:
+        collector.take(event("begin", subject, stage=name, style=style))
+        collector.take(event("stage", subject, stage=proved(name).to_json()))
+    collector.take(event("finished", subject))
+
+
+def test_a_verdict_is_as_strong_as_its_weakest_stage() -> None:
+    assert ModeResult("ge", (proved("schema"), proved("ge"))).verdict == ENTERS
+    assert ModeResult("ge", (proved("schema"), failed("ge", "why"))).verdict == BREAKS
+    assert ModeResult("ge", (proved("schema"), not_run("ge", "because"))).verdict == NOT_RUN
+    assert ModeResult("ge", (not_run("schema", "x"), failed("ge", "why"))).verdict == BREAKS
+    assert ModeResult("ge", ()).verdict == NOT_RUN
+    assert ModeResult("ge", (proved("schema"), failed("ge", "why"))).reason == "ge: why"
+
+
+def test_nothing_proved_is_not_a_success() -> None:
+    assert not Proof(Runtime("none", "", "", ""), ()).enters
+
+
+def test_a_complete_run_enters() -> None:
+    collector = Collector(request())
+    for subject in (F, G):
+        complete(collector, subject)
+    collector.ended("")
+    assert assemble(Plan(("ops.yaml",), modes=("ge",)), [collector]).enters
+
+
+def test_death_is_the_failure_of_the_stage_it_came_in() -> None:
+    collector = Collector(request())
+    collector.take(event("begin", stage="schema", style="library"))
+    collector.take(event("stage", stage=proved("schema").to_json()))
+    collector.take(event("begin", stage="meta", style="library"))
+    collector.ended("the process died of signal SIGSEGV")
+    assert collector.remaining() == (G,)
+    result = collector.result(F)
+    assert result.reason == "meta: the process died of signal SIGSEGV"
+    assert [s.verdict for s in result.stages] == ["proved", "failed"] + ["not run"] * 4
+
+
+def test_death_before_any_operator_breaks_all() -> None:
+    collector = Collector(request())
+    collector.ended("the process died of exit status 1")
+    assert collector.remaining() == ()
+    assert all("exit status 1" in collector.result(s).reason for s in (F, G))
+
+
+def test_a_worker_that_says_nothing_proves_nothing() -> None:
+    collector = Collector(request())
+    collector.take(event("finished"))
+    assert collector.result(F).verdict == NOT_RUN
+
+
+def test_a_stage_that_does_not_apply_is_left_out_with_a_note() -> None:
+    collector = Collector(request())
+    for name in STAGES["ge"][:-1]:
+        collector.take(event("stage", stage=proved(name).to_json()))
+    collector.take(event("omitted", stage="values", text="values not compared: no reference"))
+    result = collector.result(F)
+    assert result.verdict == ENTERS
+    assert result.notes == ("values not compared: no reference",)
+
+
+def test_what_the_user_registers_is_listed_once() -> None:
+    first, second = Collector(request("library")), Collector(request("custom-op", judge_imported=False))
+    complete(first, F, style="import")
+    complete(first, G)
+    second.take(event("elsewhere", F))
+    complete(second, G, style="custom-op")
+    proof = assemble(Plan(("ops.yaml",), modes=("ge",)), [first, second])
+    assert [(o.name, o.style) for o in proof.operators] == [
+        ("f", "import"),
+        ("g", "library"),
+        ("g", "custom-op"),
+    ]
+
+
+def test_json() -> None:
+    collector = Collector(request())
+    collector.take({"event": "runtime", "kind": "stand-in", "torch": "2", "torch_npu": "2", "soc": "S"})
+    for subject in (F, G):
+        complete(collector, subject)
+    value = assemble(Plan(("ops.yaml",), modes=("ge",)), [collector]).to_json()
+    assert value["schema_version"] == 1
+    assert value["runtime"] == {"kind": "stand-in", "torch": "2", "torch_npu": "2", "soc": "S"}
+    mode = value["operators"][0]["modes"]["ge"]
+    assert mode["verdict"] == "enters"
+    assert mode["stages"][0] == {"name": "schema", "verdict": "proved", "evidence": {}, "reason": ""}
+    assert Request.from_json(request().to_json()) == request()
