@@ -74,6 +74,13 @@ def extra(op: OpSpec, key: str) -> object:
     return dict(op.extra).get(key)
 
 
+def tags(op: OpSpec) -> list[str]:
+    """Give the names under `tags:`, which may be a text or a list."""
+    written = extra(op, "tags") or ()
+    names = written.replace(",", " ").split() if isinstance(written, str) else written
+    return [str(name) for name in names] if isinstance(names, (list, tuple)) else []
+
+
 def listed(names: list[str]) -> str:
     """`a`, `b` and `c`."""
     quoted = [f"`{name}`" for name in names]

@@ -23,6 +23,8 @@ Use instead
 Return nothing; whoever calls the operator has the argument already:
 
     - func: my_scatter_(Tensor(a!) self, Tensor indices, Tensor updates) -> ()
+
+Where torch 2.13 is the oldest version wanted, `tags: inplace` (for an `out` variant: `tags: out`) does as well.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from collections.abc import Iterator
 
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.operator import OpSpec
-from opkit.rules.context import Context, finding, listed
+from opkit.rules.context import Context, finding, listed, tags
 
 CODE = "OPK101"
 
@@ -54,27 +56,35 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
         )
     if view:
         help = "return a copy, and drop the alias annotation"
+    tag = None if context.is_before("2.13") else _tag(op)
     if context.has_functional_sibling(op):
         severity = Severity.NOTE
         help = (
             "torch_npu's generator makes a Functionalize kernel from the functional sibling; outside it, "
             + help
         )
-    elif _can_be_tagged(op) and not context.is_before("2.13"):
+    elif tag and tag in tags(op):
+        if context.torch_version:
+            return
+        severity = Severity.NOTE
+        message += f"; torch takes that into a graph from 2.13 on, since it is tagged `{tag}`"
+    elif tag:
         severity = Severity.WARNING
-        message += "; torch takes that into a graph from 2.13 on, if the operator is tagged for it"
+        message += "; torch takes that into a graph from 2.13 on, and only if it is tagged"
+        help += f"; or, if torch 2.13 and later will do, add tags: {tag}"
     else:
         severity = Severity.ERROR
     yield finding(CODE, severity, op, message, aliased[0].mark, help)
 
 
-def _can_be_tagged(op: OpSpec) -> bool:
-    """Tell whether torch 2.13 lets the operator be tagged `inplace` or `out`."""
+def _tag(op: OpSpec) -> str | None:
+    """Give the tag (`inplace` or `out` of torch.Tag) under which torch 2.13 accepts the schema, if any."""
     schema = op.schema
-    if any(r.alias is None or not r.alias.is_write for r in schema.returns):
-        return False
     written = schema.mutated
+    if not written or not all(a.is_tensor for a in written):
+        return None
+    if [r.alias for r in schema.returns] != [a.alias for a in written]:
+        return None
     if all(a.kwarg_only for a in written):
-        return len(written) == len(schema.returns)
-    first = schema.positional[0] if schema.positional else None
-    return len(schema.returns) == 1 and first is not None and first.is_mutated
+        return "out"
+    return "inplace" if len(written) == 1 and written[0] is schema.arguments[0] else None

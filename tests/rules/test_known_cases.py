@@ -84,6 +84,51 @@ def test_returned_argument(tmp_path: Path, func: str, returned: list[str], sever
     assert older.severity is Severity.ERROR
 
 
+NOT_TAGGABLE = [
+    "f_(Tensor(a!) x, Tensor(b!) y) -> Tensor(a!)",
+    "f_(Tensor(a!) x, Tensor(b!) y) -> (Tensor(a!), Tensor(b!))",
+    "f_(Tensor y, Tensor(a!) x) -> Tensor(a!)",
+    "f_(Tensor(a!)[] x) -> Tensor(a!)[]",
+    "f.out(Tensor q, *, Tensor(a!) x, Tensor(b!) y) -> Tensor(a!)",
+    "f.out(Tensor q, *, Tensor(a!) x, Tensor(b!) y) -> (Tensor(b!), Tensor(a!))",
+    "f.out(Tensor(c!) q, *, Tensor(a!) x) -> Tensor(a!)",
+    "f.out(Tensor q, *, Tensor(a!)? x=None) -> Tensor(a!)",
+    "f.out(Tensor q, *, Tensor(a!) x) -> (Tensor(a!), Tensor)",
+]
+
+
+@pytest.mark.parametrize("func", NOT_TAGGABLE)
+def test_returned_argument_no_torch_accepts(tmp_path: Path, func: str) -> None:
+    assert severities(findings(tmp_path, func))["OPK101"] is Severity.ERROR
+
+
+@pytest.mark.parametrize(
+    ("func", "tag"),
+    [
+        ("f_(Tensor(a!) x, Tensor y) -> Tensor(a!)", "inplace"),
+        ("f.out(Tensor q, *, Tensor(a!) x, Tensor(b!) y) -> (Tensor(a!), Tensor(b!))", "out"),
+    ],
+)
+def test_tagged_operators_are_right_from_torch_213_on(tmp_path: Path, func: str, tag: str) -> None:
+    rest = f"    tags: [{tag}]\n"
+    assert severities(findings(tmp_path, func))["OPK101"] is Severity.WARNING
+    assert severities(findings(tmp_path, func, rest))["OPK101"] is Severity.NOTE
+    assert "OPK101" not in severities(findings(tmp_path, func, rest, "2.13"))
+    assert severities(findings(tmp_path, func, rest, "2.12"))["OPK101"] is Severity.ERROR
+
+
+@pytest.mark.npu
+@pytest.mark.parametrize("func", NOT_TAGGABLE)
+def test_torch_refuses_the_tags(func: str) -> None:
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch.Tag, "inplace"):
+        pytest.skip("this torch has no tags for it")
+    library = torch.library.Library("opkit_tags", "FRAGMENT")
+    for tag in (torch.Tag.inplace, torch.Tag.out):
+        with pytest.raises(ValueError, match="tagged"):
+            library.define(func, tags=[tag])
+
+
 def test_a_cache_operator_with_fresh_results_is_right(tmp_path: Path) -> None:
     func = (
         "npu_kv_rmsnorm_rope_cache_v2(Tensor kv, Tensor gamma, Tensor cos, Tensor sin, Tensor index, "
