@@ -24,7 +24,8 @@ Return nothing; whoever calls the operator has the argument already:
 
     - func: my_scatter_(Tensor(a!) self, Tensor indices, Tensor updates) -> ()
 
-Where torch 2.13 is the oldest version wanted, `tags: inplace` (for an `out` variant: `tags: out`) does as well.
+Where torch 2.13 is the oldest version wanted, `tags: inplace` does as well (`tags: out` for an `out`
+variant).
 """
 
 from __future__ import annotations
