@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opkit.emit.header import call, docstring, long_string, quoted
+from opkit.emit.header import LINE_LENGTH, call, docstring, long_string, quoted
 from opkit.emit.meta_kernel import (
     DEVICE,
     LOAD,
@@ -28,7 +28,7 @@ NO_KEYWORD_TENSORS = "OPK212"
 _CUSTOM_OP = '''
 
 def custom_op(name: str, *, schema: str, **settings: Any) -> Callable[[Callable[..., Any]], Any]:
-    """torch.library.custom_op, or the operator it made before when this module is imported again."""
+    """torch.library.custom_op, or the operator it made before if this module is imported again."""
     wanted = torch._C.parse_schema(name + schema)
     for existing in torch._C._jit_get_schemas_for_operator(name):
         made_here = torch._library.custom_ops.OPDEFS.get(name)
@@ -44,7 +44,7 @@ def custom_op(name: str, *, schema: str, **settings: Any) -> Callable[[Callable[
 _KERNEL = '''
 
 def kernel(name: str) -> Callable[..., Any]:
-    """Find an operator's kernel in kernels.py, the file beside this one that is yours to fill in."""
+    """Find an operator's kernel in kernels.py, the file beside this one that is yours to fill."""
     kernels = importlib.import_module(".kernels", __package__) if __package__ else None
     function = getattr(kernels, name, None)
     if function is None:
@@ -128,8 +128,10 @@ def _operator(kernel: MetaKernel, options: Options, import_lines: list[str]) -> 
 
 
 def _schema(signature: str) -> str:
-    text = long_string(signature, 8)
-    return f"schema={text}" if "\n" not in text else f"schema=(\n        {text}\n    )"
+    line = f"schema={quoted(signature)}"
+    if len(f"    {line},") <= LINE_LENGTH:
+        return line
+    return f"schema=(\n        {long_string(signature, 8)}\n    )"
 
 
 def _fake(kernel: MetaKernel, options: Options, import_lines: list[str]) -> str:

@@ -177,7 +177,7 @@ def side_effect(kernel: MetaKernel) -> str:
     """Keep an operator in graphs although nothing reads its result."""
     if not kernel.spec.side_effect:
         return ""
-    return f"\ntorch.fx.node.has_side_effect(torch.ops.{kernel.name.python})\n"
+    return f"\n\ntorch.fx.node.has_side_effect(torch.ops.{kernel.name.python})\n"
 
 
 def tags(spec: OpSpec) -> str:

@@ -8,18 +8,21 @@ from pathlib import Path
 
 from opkit.emit import emit_meta
 from opkit.model.operator import OpFile
+from opkit.shape import Environment
 
 # Registrations live as long as their module does; a module made here has no other owner.
 _MODULES: list[types.ModuleType] = []
 
 
-def register(op_file: OpFile, style: str = "library", namespace: str = "npu") -> types.ModuleType:
+def register(
+    op_file: OpFile, style: str = "library", namespace: str = "npu", environment: Environment | None = None
+) -> types.ModuleType:
     """Register the operators and Meta kernels of a file by running exactly what `emit_meta` prints for it.
 
     Raises OpkitError when an operator has no usable rule, and RuntimeError when an operator is registered
     already with another schema.
     """
-    text = emit_meta(op_file, style, namespace)
+    text = emit_meta(op_file, style, namespace, environment=environment or Environment())
     path = Path(op_file.path)
     module = types.ModuleType(f"opkit_registered_{len(_MODULES)}")
     module.__file__ = str(path.with_name(f"<meta of {path.name}>"))

@@ -73,6 +73,21 @@ def test_custom_op_style_and_namespace(ops: Path) -> None:
     assert not (out / "converters.py").exists()
 
 
+def test_what_depends_on_the_environment_is_asked_for(ops: Path) -> None:
+    ops.write_text(
+        "custom:\n  - func: f(Tensor self, Tensor max) -> Tensor\n    op_api: all_version\n    gen_opapi:\n"
+        "      out: {size: self, dtype: 'is_gte_cann_version_820rc1() ? at::kFloat : at::kHalf'}\n"
+        "      exec: aclnnF\n"
+    )
+    out = ops.parent / "generated"
+    result = gen(ops, "-o", out)
+    assert result.exit_code == 1
+    assert "--cann-version" in result.output
+    for version, dtype in (("8.1", "float16"), ("8.2", "float32")):
+        assert gen(ops, "-o", out, "--cann-version", version).exit_code == 0
+        assert f"dtype=torch.{dtype}" in (out / "meta.py").read_text()
+
+
 def test_gen_imports_no_torch(ops: Path) -> None:
     script = (
         "import sys\nfrom opkit.cli.main import main\n"

@@ -98,6 +98,22 @@ def test_kernels_are_written_once_and_used(tmp_path: Path, monkeypatch: pytest.M
     del sys.modules[namespace]
 
 
+def test_package_and_yaml_can_be_moved_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    namespace = fresh_namespace()
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    (first / "reference.py").write_text("def f(x):\n    return x + 41\n", encoding="utf-8")
+    file = op_file(entry("f(Tensor x) -> Tensor", RULE, "reference: reference.py:f"), str(first / "ops.yaml"))
+    package = generate(file, first / namespace, "custom-op", Options(namespace), with_converters=False)
+    package.write(first / namespace)
+    assert "kernels.py" not in package.once
+    first.rename(second)
+    meta = second / namespace / "meta.py"
+    meta.write_text(meta.read_text().replace("device_types=DEVICE", 'device_types="cpu"'), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(second))
+    assert importlib.import_module(namespace).f(torch.zeros(1)).tolist() == [41.0]
+
+
 @pytest.mark.parametrize(
     ("func", "code"),
     [
