@@ -14,7 +14,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from opkit.cann.aten_call import AtenOperator, Call, aten_operator
+from opkit.cann.aten_call import INDEXED, AtenOperator, Call, aten_operator, waits
+from opkit.cann.aten_functions import HOST_FUNCTIONS
 from opkit.cann.library import standin
 from opkit.cann.operators import fill_defaults
 from opkit.cann.views import map_tensors, tensors_in
@@ -25,17 +26,13 @@ if TYPE_CHECKING:
 # What torch_npu keeps although the CPU has a kernel, without overload. Views are found by their schema.
 _KEPT = frozenset(
     (
-        "_copy_from", "_copy_from_and_resize", "_lazy_clone", "_local_scalar_dense", "_pin_memory",
-        "_reshape_copy", "_resize_output", "_resize_output_", "_to_copy", "clone", "contiguous", "copy_",
-        "empty", "empty_like", "empty_permuted", "empty_quantized", "empty_strided", "is_pinned", "is_set_to",
-        "new_empty", "new_empty_strided", "pin_memory", "record_stream", "resize", "resize_", "resize_as_",
-        "set_", "to_padded_tensor",
+        "_copy_from", "_copy_from_and_resize", "_fused_sdp_choice", "_lazy_clone", "_local_scalar_dense",
+        "_pin_memory", "_reshape_copy", "_resize_output", "_resize_output_", "_to_copy", "clone",
+        "contiguous", "copy_", "empty", "empty_like", "empty_permuted", "empty_quantized", "empty_strided",
+        "is_pinned", "is_set_to", "new_empty", "new_empty_strided", "pin_memory", "record_stream", "resize",
+        "resize_", "resize_as_", "set_", "to_padded_tensor",
     )
 )  # fmt: skip
-# Operators that take host tensors of any size as indices; torch_npu copies these to the device first.
-_HOST_INDICES = frozenset(
-    {"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"}
-)
 
 _library: Any = None  # torch.library.Library: the kernels live as long as it does
 
@@ -74,7 +71,7 @@ def _computable() -> tuple[str, ...]:
         if name.startswith("aten::")
         and name.removeprefix("aten::").partition(".")[0] not in _KEPT
         and has_kernel(name, "PrivateUse1")
-        and has_computed(name, "CPU")
+        and (name in HOST_FUNCTIONS or has_computed(name, "CPU"))
         and not _is_view(name)
     )
 
@@ -103,7 +100,7 @@ def _call(name: str, *args: Any, **kwargs: Any) -> Any:
         return None
     place = _place(operator, positional, keywords)
     positional = [_on_device(operator, value, place) for value in positional]
-    if operator.waits:
+    if waits(operator, positional, keywords):
         torch.npu.current_stream(place).synchronize()
     return Call(operator, positional, keywords, place).run()
 
@@ -114,7 +111,7 @@ def _place(operator: AtenOperator, args: list[Any], kwargs: dict[str, Any]) -> t
 
     tensors = [*tensors_in(args), *tensors_in(kwargs)]
     places = {tensor.device: None for tensor in tensors if tensor.device.type != "cpu" or tensor.dim()}
-    if operator.overload._overloadpacket.__name__ in _HOST_INDICES:
+    if operator.overload._overloadpacket.__name__ in INDEXED:
         places = {found: None for found in places if found.type != "cpu"}
     if len(places) > 1:
         raise RuntimeError(
@@ -131,6 +128,6 @@ def _place(operator: AtenOperator, args: list[Any], kwargs: dict[str, Any]) -> t
 
 def _on_device(operator: AtenOperator, value: Any, place: torch.device) -> Any:
     """Index tensors of the host moved to the device, through torch_npu's own copy, which capture refuses."""
-    if operator.overload._overloadpacket.__name__ not in _HOST_INDICES:
+    if operator.overload._overloadpacket.__name__ not in INDEXED:
         return value
     return map_tensors(value, lambda t: t.to(place) if t.device.type == "cpu" and t.dim() else t)

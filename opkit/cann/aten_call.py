@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opkit.cann import device
+from opkit.cann.aten_functions import HOST_FUNCTIONS
 from opkit.cann.aten_random import host_generator, is_generator
 from opkit.cann.operators import aliased_argument, as_results, call_meta, describe, find_operator, is_written
 from opkit.cann.views import TaskViews, cpu_view, map_tensors, tensors_in
@@ -20,10 +22,12 @@ class AtenOperator:
     """What the schema of an operator says about how its kernel has to work."""
 
     overload: Any  # torch._ops.OpOverload
+    function: Callable[..., Any]  # what computes it on the CPU
     name: str
     outs: tuple[str, ...]  # the out= arguments
     stored: tuple[bool, ...]  # for each result: fresh or an out= argument, not an argument written in place
-    waits: bool  # the host needs values: a result is a number, or its shape depends on values
+    returns_number: bool
+    shape_by_value: bool  # the shape of a result depends on values
     draws: bool  # takes random numbers
     generator_keyword: bool  # "generator" is keyword-only
 
@@ -40,18 +44,40 @@ def aten_operator(name: str) -> AtenOperator:
     generators = [argument for argument in schema.arguments if argument.name == "generator"]
     return AtenOperator(
         overload=overload,
+        function=HOST_FUNCTIONS.get(name, overload),
         name=name,
         outs=outs,
         stored=tuple(bool(outs) or not is_written(result) for result in schema.returns),
-        waits=any("Tensor" not in str(result.type) for result in schema.returns)
-        or bool(waiting & {*overload.tags}),
+        returns_number=any("Tensor" not in str(result.type) for result in schema.returns),
+        shape_by_value=bool(waiting & {*overload.tags}),
         draws=bool(generators) or torch.Tag.nondeterministic_seeded in overload.tags,
         generator_keyword=any(argument.kwarg_only for argument in generators),
     )
 
 
+# Operators that take index tensors, of the host as well; of these only a mask has the host wait for values.
+INDEXED = frozenset(
+    {"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"}
+)
+
+
+def waits(operator: AtenOperator, args: list[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether torch_npu's host code waits for values in this call, which a capture forbids.
+
+    Found by capturing each operator with torch_npu 2.13's own kernel.
+    """
+    import torch
+
+    base = operator.overload._overloadpacket.__name__
+    if base in INDEXED:
+        return any(tensor.dtype in (torch.bool, torch.uint8) for tensor in tensors_in([args[1]]))
+    if base == "repeat_interleave" and kwargs.get("output_size") is not None:
+        return False
+    return operator.returns_number or operator.shape_by_value or base == "histc"
+
+
 class HostCall:
-    """The call on CPU views: it holds addresses and no NPU tensor, so a captured task keeps no memory in use."""
+    """The call on CPU views. It holds no NPU tensor, so a captured task keeps no memory in use."""
 
     def __init__(
         self, operator: AtenOperator, args: list[Any], kwargs: dict[str, Any], place: torch.device
@@ -97,7 +123,7 @@ class HostCall:
             if self._operator.generator_keyword:
                 kwargs = {**kwargs, "generator": generator}
         with torch.no_grad():
-            return self.stored(self._operator.overload(*args, **kwargs, **outs))
+            return self.stored(self._operator.function(*args, **kwargs, **outs))
 
 
 class Call:
@@ -119,7 +145,7 @@ class Call:
         device.launch(operator.name, lambda: computed.append(host.compute()), self._place.index)
         if not computed:
             raise RuntimeError(f"{operator.name}: the stream waits for an event that was not recorded yet")
-        if operator.waits and not tensors_in(computed[0]):
+        if operator.returns_number and not tensors_in(computed[0]):
             return self._answer(computed[0])
         targets = self._targets(computed[0])
         for source, target in zip(computed[0], targets):
