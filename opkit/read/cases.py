@@ -131,7 +131,9 @@ class _CaseReader:
                 return tuple(self.value(item, type_.element, argument) for item in node.value)
             if type_.size is not None and not is_null(node):
                 return (self.value(node, type_.element, argument),) * type_.size
-            self.report(f"`{argument.name}` is a {type_}: expected a list, found {describe(node)}", node)
+            self.report(
+                f"`{argument.name}` is of type {type_}: expected a list, found {describe(node)}", node
+            )
             return None
         if type_.name == "Tensor":
             return self.tensor(node, argument)

@@ -42,7 +42,7 @@ def _value(stream: TokenStream, type_: Type) -> DefaultValue:
         if stream.current.text != "None":
             help = f"write {type_}? and the default None" if type_.name == "Tensor" else "write None"
             raise stream.problem(
-                f"the only default a {type_} can have is None, found {stream.current}",
+                f"the only default of type {type_} is None, found {stream.current}",
                 stream.current,
                 code=CODE,
                 help=help,
@@ -65,7 +65,7 @@ def _device(stream: TokenStream) -> DefaultValue:
     token = stream.current
     if token.kind != "string":
         help = "Device? device=None takes None" if token.text == "None" else 'write it in quotes, e.g. "cpu"'
-        raise stream.problem(f"a Device default is a string, found {token}", token, code=CODE, help=help)
+        raise stream.problem(f"the default of Device is a string, found {token}", token, code=CODE, help=help)
     value = _string(stream, stream.advance())
     kind, _, index = value.partition(":")
     if kind not in DEVICE_TYPES or (index and not index.isdigit()):
@@ -97,7 +97,7 @@ def _list(stream: TokenStream, type_: ListType) -> DefaultValue:
             help = f"write {type_}? and the default None"
         elif token.kind == "(":
             help = "write the list in square brackets"
-        raise stream.problem(f"a {type_} default is a list, found {token}", token, code=CODE, help=help)
+        raise stream.problem(f"the default of {type_} is a list, found {token}", token, code=CODE, help=help)
     _check_list_type(stream, element, token)
     value = _element(stream, element)
     return (value,) * type_.size

@@ -103,10 +103,11 @@ def check_names(document: Document, expression: Expression, scope: Scope) -> Non
             continue
         candidates = [*known, *(c for c in CONSTANTS if ("::" in c) == ("::" in name))]
         listed = ", ".join(a.name for a in scope.schema.arguments)
-        help = nearest(name, candidates) or (
-            f"arguments: {listed}" if listed else "the operator has no arguments"
-        )
-        document.report(UNKNOWN_NAME, f"`{name}` is no argument of {document.operator}", node.mark, help)
+        help = nearest(name, candidates)
+        if not help and "::" not in name:
+            help = f"arguments: {listed}" if listed else "the operator has no arguments"
+        what = "constant opkit knows" if "::" in name else f"argument of {document.operator}"
+        document.report(UNKNOWN_NAME, f"`{name}` is no {what}", node.mark, help)
 
 
 def _named(node: Expression) -> Iterator[Name | Attribute]:
@@ -166,5 +167,8 @@ def check_bare_size(document: Document, expression: Expression, schema: Operator
     if isinstance(argument.type, OptionalType):
         help = f"write a Tensor argument, or a conditional over {argument.name}.has_value()"
     document.report(
-        NOT_A_SIZE, f"`{argument.name}` is a {argument.type}, which has no one shape", expression.mark, help
+        NOT_A_SIZE,
+        f"`{argument.name}` is of type {argument.type}, which has no one shape",
+        expression.mark,
+        help,
     )

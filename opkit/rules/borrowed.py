@@ -12,6 +12,7 @@ from opkit.rules.context import Context
 from opkit.shape.errors import NEEDS_ENVIRONMENT, NO_RULE
 from opkit.shape.rule import resolve
 
+GE_ARGUMENT = "OPK301"
 MUTABLE_CONTAINER = "OPK302"
 
 
@@ -46,4 +47,10 @@ def check_ge(context: Context) -> Iterator[Diagnostic]:
         if found.code == MUTABLE_CONTAINER and found.operator in functionalized:
             # torch_npu's generator makes a Functionalize kernel, so torchair never sees the written argument.
             continue
-        yield replace(found, severity=Severity.WARNING) if found.severity is Severity.ERROR else found
+        if found.severity is Severity.ERROR:
+            yield replace(found, severity=Severity.WARNING)
+        elif found.code == GE_ARGUMENT:
+            # An optional argument that GE has no type for is simply left out.
+            yield replace(found, severity=Severity.NOTE)
+        else:
+            yield found

@@ -37,7 +37,7 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
         return
     for result in op.schema.returns:
         if result.alias is None and result.type != BaseType("Tensor"):
-            message = f"{op.name} writes an argument and returns a {result.type}: it cannot be functionalized"
+            message = f"{op.name} writes an argument and returns {result.type}: it cannot be functionalized"
             yield finding(
                 CODE, Severity.ERROR, op, message, result.mark, "return plain tensors, or write nothing"
             )

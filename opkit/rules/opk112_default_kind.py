@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.operator import OpSpec
-from opkit.model.schema import Argument, DefaultValue, ListType, OptionalType
+from opkit.model.schema import Argument, BaseType, DefaultValue, OptionalType
 from opkit.rules.context import Context, finding
 
 CODE = "OPK112"
@@ -44,7 +44,7 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     for argument in op.schema.arguments:
         problem = _problem(argument)
         if problem:
-            help = f"write a default that is a {argument.type}"
+            help = f"write a default of type {argument.type}"
             yield finding(CODE, Severity.WARNING, op, f"`{argument.name}`: {problem}", argument.mark, help)
 
 
@@ -56,13 +56,11 @@ def _problem(argument: Argument) -> str:
         return f"torch reads {default.text} as 0"
     type_ = argument.type.element if isinstance(argument.type, OptionalType) else argument.type
     # `int[2]? x=1` is expanded when the operator is called.
-    if isinstance(type_, ListType):
+    if not isinstance(type_, BaseType) or _fits(type_.name, default.value):
         return ""
-    return (
-        ""
-        if _fits(type_.name if not isinstance(type_, OptionalType) else "", default.value)
-        else (f"the default {default.text} is no {argument.type}")
-    )
+    if type_.name == "ScalarType" and isinstance(default.value, int):
+        return f"the default {default.text} is no dtype a kernel takes"
+    return f"the default {default.text} is not of type {argument.type}"
 
 
 def _fits(type_: str, value: DefaultValue) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from opkit.errors import OpkitError
-from opkit.model.diagnostic import Diagnostic
+from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.operator import OpFile
 from opkit.read import read_file
 from opkit.rules import check
@@ -22,7 +22,8 @@ def check_path(path: str | Path, torch_version: str | None = None) -> list[Diagn
     """
     op_file, found = read_file(path, torch_version)
     if op_file is not None:
-        found = (*found, *check(op_file, torch_version))
+        broken = frozenset(d.operator for d in found if d.severity is Severity.ERROR)
+        found = (*found, *check(op_file, torch_version, broken))
     ignored = _ignored_codes(Path(path))
     # Two parts of opkit may find the same; one of them is enough.
     unique = {(d.code, d.mark, d.operator): d for d in reversed(found)}
