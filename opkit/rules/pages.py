@@ -1,7 +1,8 @@
 """The page of each diagnostic code: what it means, why it matters, what to do.
 
 A page is the docstring of the module named after the code. Codes: from 001 reading, from 101 graph entry,
-from 201 the meaning of rules and the Meta kernel, from 301 GE.
+from 201 the meaning of rules and the Meta kernel, from 301 GE, from
+320 commands.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ PAGES = {
     "OPK305": "opk305_ge_matched_by_order",
     "OPK306": "opk306_ge_shared_type",
     "OPK307": "opk307_ge_prototype_missing",
+    "OPK320": "opk320_scaffold_request",
 }
 
 

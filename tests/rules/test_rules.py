@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+import opkit
 from opkit.model.diagnostic import Severity
 from opkit.report.diagnostics import render
 from opkit.rules.pages import PAGES, page, title
@@ -39,6 +40,14 @@ def test_fixture(fixture: str, snapshot: SnapshotAssertion, monkeypatch: pytest.
     found = check_path(f"{fixture}.yaml")
     assert fixture in {d.code for d in found}
     assert render(found, "full") == snapshot
+
+
+def test_every_code_in_the_sources_has_a_page() -> None:
+    sources = Path(opkit.__file__).parent.rglob("*.py")
+    used = {
+        code for path in sources for code in re.findall(r'"(OPK\d{3})"', path.read_text(encoding="utf-8"))
+    }
+    assert used == set(PAGES)
 
 
 def test_every_code_has_a_fixture() -> None:
