@@ -1,8 +1,8 @@
 """The page of each diagnostic code: what it means, why it matters, what to do.
 
 A page is the docstring of the module named after the code. Codes: from 001 reading, from 101 graph entry,
-from 201 the meaning of rules and the Meta kernel, from 301 GE, from
-320 commands.
+from 201 the meaning of rules and the Meta kernel, from 301 GE,
+from 320 commands.
 """
 
 from __future__ import annotations
