@@ -1,6 +1,6 @@
 """The functions a rule may call: what they take, what they give, and the Python that computes it.
 
-`library.py` holds the functions themselves; it imports torch, so it is only read as text here. The op-plugin
+`library.py` and `library_op_plugin.py` hold the functions themselves, as text: they need torch. The op-plugin
 names are those of `op_plugin/utils/KernelNpuOutputSize.cpp`, `KernelNpuOutputDtype.cpp` and `OpUtils.cpp`.
 """
 

@@ -8,18 +8,20 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+_FILES = ("library.py", "library_op_plugin.py")
+
 
 @lru_cache(maxsize=1)
 def _functions() -> dict[str, str]:
-    """Function name -> its text in `library.py`, which is read and not imported: it needs torch."""
-    text = Path(__file__).with_name("library.py").read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    lines = text.splitlines()
-    return {
-        node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef)
-    }
+    """Function name -> its text in the library, which is read and not imported: it needs torch."""
+    found: dict[str, str] = {}
+    for file in _FILES:
+        text = Path(__file__).with_name(file).read_text(encoding="utf-8")
+        lines = text.splitlines()
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+    return found
 
 
 def library_functions(names: Iterable[str]) -> tuple[str, ...]:
