@@ -26,9 +26,9 @@ def command(files: tuple[str, ...], format_: str, output_file: str | None, torch
     """
     import gc
 
+    from opkit.check import UNREADABLE, check_path
     from opkit.errors import OpkitError
     from opkit.report.diagnostics import render
-    from opkit.rules.run import UNREADABLE, check_path
 
     if torch_version is not None and not _is_version(torch_version):
         raise click.BadParameter(

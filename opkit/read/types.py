@@ -5,6 +5,8 @@ From torch/csrc/jit/frontend/schema_type_parser.cpp and lexer.h, c10/core/Scalar
 
 from __future__ import annotations
 
+from opkit.model.versions import version_key
+
 # Types the schema parser of torch 2.6 and later knows by one word.
 BASE_TYPES = frozenset(
     [
@@ -195,14 +197,6 @@ DEVICE_TYPES = frozenset(
         "privateuseone",
     ]
 )
-
-
-def version_key(version: str) -> tuple[int, ...]:
-    """Order versions as numbers: v2.10 is after v2.9. A text that is no version sorts first."""
-    try:
-        return tuple(int(part) for part in version.lstrip("v").partition("+")[0].split("."))
-    except ValueError:
-        return (-1,)
 
 
 def type_known_in(name: str, version: str) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import yaml
 
+from opkit.model.versions import version_key
 from opkit.read.document import Document, kind, plain
-from opkit.read.types import version_key
 
 CODE = "OPK006"
 

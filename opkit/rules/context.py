@@ -8,7 +8,7 @@ from functools import cached_property
 from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.model.operator import OpFile, OpSpec
 from opkit.model.schema import Argument, is_tensor_like
-from opkit.read.types import version_key
+from opkit.model.versions import version_key
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from opkit.check import check_path
 from opkit.model.diagnostic import Diagnostic, Severity
-from opkit.rules.run import check_path
 
 
 def findings(tmp_path: Path, func: str, rest: str = "", torch_version: str | None = None) -> list[Diagnostic]:

@@ -9,10 +9,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import opkit
+from opkit.check import check_path
 from opkit.model.diagnostic import Severity
 from opkit.report.diagnostics import render
 from opkit.rules.pages import PAGES, page, title
-from opkit.rules.run import check_path
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SECTIONS = ("What it does", "Why it matters", "Example", "Use instead")
