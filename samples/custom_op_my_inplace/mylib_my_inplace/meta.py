@@ -20,7 +20,7 @@ DEVICE = torch._C._get_privateuse1_backend_name()
 
 
 def custom_op(name: str, *, schema: str, **settings: Any) -> Callable[[Callable[..., Any]], Any]:
-    """torch.library.custom_op, or the operator it made before when this module is imported again."""
+    """torch.library.custom_op, or the operator it made before if this module is imported again."""
     wanted = torch._C.parse_schema(name + schema)
     for existing in torch._C._jit_get_schemas_for_operator(name):
         made_here = torch._library.custom_ops.OPDEFS.get(name)

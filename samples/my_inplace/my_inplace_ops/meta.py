@@ -28,7 +28,7 @@ def library(namespace: str) -> torch.library.Library:
 
 
 def define(schema: str, tags: tuple[torch.Tag, ...] = ()) -> str:
-    """Define an operator unless it exists, in which case its schema must be this one; return its name."""
+    """Define an operator and return its name; one that exists must have this schema."""
     wanted = torch._C.parse_schema(schema)
     name = f"{wanted.name}.{wanted.overload_name}".rstrip(".")
     for existing in torch._C._jit_get_schemas_for_operator(wanted.name):
@@ -52,7 +52,8 @@ def meta_kernel(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function the operator's Meta kernel, unless the operator has one or is composite.
 
-    `fake` is for operators that may be called without any tensor: no dispatch key leads to their Meta kernel.
+    `fake` is for operators that may be called without any tensor: no dispatch key leads to their
+    Meta kernel.
     """
     name = define(schema, tags)
 
