@@ -1,0 +1,250 @@
+"""`opkit scaffold`: what it writes, what it refuses, and that its tests judge the package's own files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from opkit.cli.main import main
+from opkit.scaffold.answers import check_answers
+from opkit.scaffold.create import RECORD
+
+
+def scaffold(*words: str) -> Result:
+    return CliRunner().invoke(main, ["scaffold", *words])
+
+
+def files(directory: Path) -> set[str]:
+    return {p.relative_to(directory).as_posix() for p in directory.rglob("*") if p.is_file()}
+
+
+def opkit(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "opkit", *words]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300)
+
+
+FILES = {
+    RECORD,
+    "README.md",
+    "README.zh.md",
+    "my_op_ops/__init__.py",
+    "my_op_ops/__init__.pyi",
+    "my_op_ops/converters.py",
+    "my_op_ops/meta.py",
+    "my_op_ops/prototypes/my_op.json",
+    "my_op_ops/torchair_hook.py",
+    "ops.yaml",
+    "pyproject.toml",
+    "reference.py",
+    "run_ge.py",
+    "run_npugraph_ex.py",
+    "tests/test_my_op.py",
+}
+
+
+@pytest.mark.parametrize("style", ["library", "custom-op"])
+def test_a_whole_package_comes_of_a_name(tmp_path: Path, style: str) -> None:
+    target = tmp_path / "deep" / "my_op"
+    result = scaffold("my_op", "--style", style, "-o", str(target))
+    assert result.exit_code == 0, result.output
+    assert files(target) == FILES
+    assert list(target.parent.iterdir()) == [target], "the working directory is gone"
+    for path in target.rglob("*.py"):
+        compile(path.read_text(encoding="utf-8"), str(path), "exec")
+    assert opkit("check", "ops.yaml", cwd=target).returncode == 0
+    done = opkit("gen", "ops.yaml", "-o", "my_op_ops", "--check", "--style", style, cwd=target)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_same_request_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert scaffold("my_op", "-o", str(tmp_path / name)).exit_code == 0
+    for name in FILES:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_the_record_holds_the_answers(tmp_path: Path) -> None:
+    schema = "my_op(Tensor(a!) x, int n=3) -> ()"
+    assert scaffold("mylib::my_op", "--schema", schema, "-o", str(tmp_path / "p")).exit_code == 0
+    record = json.loads((tmp_path / "p" / RECORD).read_text(encoding="utf-8"))
+    assert record["template"] == "op_package"
+    assert record["template_version"]
+    assert record["answers"] == {
+        "name": "my_op",
+        "schema": schema,
+        "style": "library",
+        "namespace": "mylib",
+    }
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "(Tensor x, Tensor? y, Tensor[] z, float attr1, int attr2) -> Tensor",
+        'my_op(Tensor x, *, int[2] k=1, str t="a: b #c", bool b=True, ScalarType? d=None) -> (Tensor, Tensor)',
+        "my_op(Tensor B, Tensor(a!) N, Tensor(b!) M) -> Tensor",
+        "npu::my_op(Tensor(a!) x) -> ()",
+        "my_op(Tensor x, SymInt n, SymInt[] k, float[] f, bool[] b, Scalar s, str t) -> Tensor",
+        "my_op(Tensor out, Tensor result) -> Tensor",
+    ],
+)
+def test_schemas_of_many_kinds(tmp_path: Path, schema: str) -> None:
+    target = tmp_path / "p"
+    result = scaffold("my_op", "--schema", schema, "-o", str(target))
+    assert result.exit_code == 0, result.output
+    done = CliRunner().invoke(main, ["check", str(target / "ops.yaml")])
+    assert done.exit_code == 0, done.output
+
+
+def test_what_ge_cannot_take_still_gets_a_package_for_npugraph_ex(tmp_path: Path) -> None:
+    target = tmp_path / "p"
+    result = scaffold("my_op", "--schema", "my_op(Tensor x, Tensor(a!)[] y) -> ()", "-o", str(target))
+    assert result.exit_code == 0, result.output
+    assert "OPK302 warning" in result.output
+    assert "run_ge.py" not in files(target)
+    assert '"mode", ["npugraph_ex"]' in (target / "tests" / "test_my_op.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["my-op"], "operator name 'my-op' is not an identifier"),
+        (["1op"], "is not an identifier"),
+        ([""], "is not an identifier"),
+        (["lambda"], "is a Python keyword"),
+        (["__x"], "is reserved"),
+        (["aten::x"], "belongs to torch"),
+        (["x", "--namespace", "my lib"], "namespace 'my lib' is not an identifier"),
+        (["a::x", "--namespace", "b"], "--namespace says 'b'"),
+        (["x", "--schema", "y(Tensor a) -> Tensor"], "the schema is of 'y', not of 'x'"),
+        (["x", "--schema", "x.o(Tensor a) -> Tensor"], "without overloads"),
+        (["x", "--schema", "x(Tensr a) -> Tensor"], "Tensr"),
+        (["x", "--schema", "x(Tensor a"], "found the end of the text"),
+        (["x", "--schema", "x(Tensor a) -> Tensor", "--in-place"], "writes no argument"),
+        (["x", "--schema", "x(Tensor from) -> Tensor"], "'from' is a Python keyword"),
+        (["x", "--schema", "x(Tensor a) -> ()"], "returns nothing and writes nothing"),
+        (["x", "--schema", "x(int a) -> Tensor"], "no argument is a plain Tensor"),
+        (["x", "--schema", "x(Tensor a) -> Tensor[]"], "writes no rule for a result of type Tensor[]"),
+        (["x", "--schema", "x(Tensor(a!) a) -> Tensor(a!)"], "writes no rule for a result"),
+        (["x", "--schema", "x(Tensor a, Device d) -> Tensor"], "no test value is known for Device d"),
+    ],
+)
+def test_a_bad_request_is_explained_and_leaves_nothing(
+    tmp_path: Path, words: list[str], message: str
+) -> None:
+    result = scaffold(*words, "-o", str(tmp_path / "p"))
+    assert result.exit_code == 1, result.output
+    assert message in result.output
+    assert "Traceback" not in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_caret_stands_under_what_was_typed() -> None:
+    for typed in ("x(Tensor a, Device d) -> Tensor", "(Tensor a, Device d) -> Tensor"):
+        lines = scaffold("x", "--schema", typed).output.splitlines()
+        excerpt = next(i for i, line in enumerate(lines) if typed in line)
+        caret = lines[excerpt + 1]
+        assert typed[caret.index("^") - 4 : caret.rindex("^") - 3].startswith("Device d")
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    answers, found = check_answers("my-op", None, False, "library", "a b")
+    assert answers is None
+    assert len(found) == 2
+
+
+def test_an_existing_directory_is_never_touched(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "mine.txt").write_text("mine", encoding="utf-8")
+    result = scaffold("my_op", "-o", str(tmp_path / "p"))
+    assert result.exit_code == 2
+    assert "is not empty" in result.output
+    assert files(tmp_path) == {"p/mine.txt"}
+
+
+def test_an_empty_directory_is_taken_and_a_file_is_not(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert scaffold("my_op", "-o", str(tmp_path / "empty")).exit_code == 0
+    assert files(tmp_path / "empty") == FILES
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert scaffold("my_op", "-o", str(tmp_path / "file")).exit_code == 2
+
+
+def test_a_failure_on_the_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> str:
+        raise OSError(28, "No space left on device", "run_ge.py")
+
+    monkeypatch.setattr("opkit.emit.mre.emit", fail)
+    result = scaffold("my_op", "-o", str(tmp_path / "p"))
+    assert result.exit_code == 2
+    assert "No space left" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_in_the_home_directory(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    command = [sys.executable, "-m", "opkit", "scaffold", "my_op", "-o", str(tmp_path / "p")]
+    subprocess.run(command, check=True, env={**os.environ, "HOME": str(home)}, capture_output=True)
+    assert list(home.iterdir()) == []
+
+
+def test_no_generated_file_names_this_machine(tmp_path: Path) -> None:
+    assert scaffold("my_op", "-o", str(tmp_path / "p")).exit_code == 0
+    for path in (tmp_path / "p").rglob("*"):
+        if path.is_file():
+            assert str(tmp_path) not in path.read_text(encoding="utf-8")
+
+
+# ---- the package's own tests, on the real torch_npu
+
+
+def run_tests(project: Path) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k != "TORCH_DEVICE_BACKEND_AUTOLOAD"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.npu
+@pytest.mark.parametrize(
+    "words",
+    [["my_op"], ["my_op", "--in-place", "--style", "custom-op"]],
+    ids=["library", "custom-op in place"],
+)
+def test_a_fresh_package_passes_its_tests(tmp_path: Path, words: list[str]) -> None:
+    assert scaffold(*words, "-o", str(tmp_path / "p")).exit_code == 0
+    done = run_tests(tmp_path / "p")
+    assert done.returncode == 0, done.stdout
+    assert "3 passed" in done.stdout
+
+
+def _break(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.mark.npu
+@pytest.mark.parametrize(
+    ("file", "old", "new", "fails"),
+    [
+        ("meta.py", "x.new_empty(x.shape)", "x.new_empty((4, 8))", ["npugraph_ex", "ge"]),
+        ("converters.py", '{"x": x, "y": y}', '{"x": y, "y": x}', ["ge"]),
+    ],
+    ids=["Meta with a fixed size", "converter with swapped inputs"],
+)
+def test_a_broken_package_fails_its_tests(
+    tmp_path: Path, file: str, old: str, new: str, fails: list[str]
+) -> None:
+    assert scaffold("my_op", "-o", str(tmp_path / "p")).exit_code == 0
+    _break(tmp_path / "p" / "my_op_ops" / file, old, new)
+    done = run_tests(tmp_path / "p")
+    assert done.returncode == 1, done.stdout
+    for mode in ("npugraph_ex", "ge"):
+        assert (f"test_my_op_enters_the_graph[{mode}]" in done.stdout) == (mode in fails), done.stdout
