@@ -13,6 +13,7 @@ from opkit.read.document import STRUCTURE, Document, describe, is_null
 from opkit.read.entry import Settings, read_entry
 from opkit.read.suppressions import read_suppressions
 from opkit.read.versions import BUILT_IN_VERSIONS
+from opkit.read.versions import CODE as VERSION
 from opkit.shape.errors import nearest
 
 # `opkit` commands exit with 2 for this one: there is nothing to check.
@@ -94,6 +95,10 @@ def read_text(
     versions = _all_versions(document, sections)
     settings = Settings(versions, _version(torch_version))
     operators = _operators(document, sections, settings)
+    if settings.version and settings.version not in versions and len(operators) < len(document.entries):
+        where = sections.get("all_version", (root,))[0]
+        text = f"the versions of this file end before {settings.version}, so its operators are left out"
+        document.warn(VERSION, text, document.mark(where), f"add {settings.version} to `all_version`")
     operators = _fold_symint(document, operators)
     _check_inherited(document, operators)
     _check_twice(document, operators)

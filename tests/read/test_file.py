@@ -261,6 +261,15 @@ def test_torch_version_selects() -> None:
     assert len(read(text).operators) == 3
 
 
+def test_a_torch_version_the_file_does_not_list() -> None:
+    text = "all_version: [v2.1, v2.2]\ncustom:\n  - func: f(Tensor x) -> ()\n    op_api: all_version\n"
+    op_file, (found,) = read_text(text, "ops.yaml", "2.3")
+    assert op_file is not None
+    assert op_file.operators == ()
+    assert (found.code, found.severity) == ("OPK006", Severity.WARNING)
+    assert len(read(text.replace("    op_api: all_version\n", ""), "2.3").operators) == 1
+
+
 def test_dimname() -> None:
     entry = (
         "custom:\n  - func: f(Tensor x, Dimname d) -> Tensor\n    op_api: {}\n  - func: g(Tensor x) -> ()\n"

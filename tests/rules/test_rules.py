@@ -17,7 +17,7 @@ from opkit.rules.pages import PAGES, page, title
 FIXTURES = Path(__file__).parent / "fixtures"
 SECTIONS = ("What it does", "Why it matters", "Example", "Use instead")
 
-# Codes of other parts of opkit that `opkit check FILE` gives, too; their other codes belong to other commands.
+# Codes of other parts of opkit that `opkit check FILE` gives, too; the rest belongs to other commands.
 BORROWED = {"OPK202", "OPK203", "OPK204", "OPK206", "OPK301", "OPK302", "OPK303"}
 OF_CHECK = {code for code in PAGES if code < "OPK200"} | BORROWED
 # Codes about a path or a second file; their examples are not YAML.
