@@ -79,6 +79,7 @@ _GENERIC = (
     ("dtype_from_int", "value", "dtype", "dtype_from_int"),
     ("is_integral", "dtype value=", "bool", "is_integral"),
     ("to_real", "dtype", "dtype", "to_real"),
+    ("to_complex", "dtype", "dtype", "to_complex"),
 )
 
 _CPP = (

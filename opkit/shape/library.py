@@ -156,6 +156,10 @@ def is_integral(dtype: torch.dtype, include_bool: bool = False) -> bool:
     return not dtype.is_floating_point and not dtype.is_complex
 
 
+def to_complex(dtype: torch.dtype) -> torch.dtype:
+    return dtype if dtype.is_complex else dtype.to_complex()
+
+
 def to_real(dtype: torch.dtype) -> torch.dtype:
     return dtype.to_real() if dtype.is_complex else dtype
 

@@ -73,6 +73,12 @@ def _torch_result_type(tensors: list[torch.Tensor], wrapped: list[bool]) -> torc
     return elementwise_dtypes(*values, type_promotion_kind=kind)[1]
 
 
+def test_complex_and_real_dtypes() -> None:
+    for dtype, expected in (("to_complex(x)", torch.complex64), ("to_real(to_complex(x))", torch.float32)):
+        resolved = rule("f(Tensor x) -> Tensor", f"meta: {{out: {{size: x, dtype: '{dtype}'}}}}")
+        assert apply(resolved, {"x": X})[0].dtype == expected
+
+
 def test_requirements_hold_or_raise() -> None:
     resolved = rule(
         "f(Tensor x) -> Tensor",
