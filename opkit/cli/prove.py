@@ -71,8 +71,9 @@ def command(
 
     \b
     What is judged:
-      by default       what `opkit gen` would write for FILES, registered in memory, in both styles
-                       (each mode and style in a process of its own)
+      by default       what `opkit gen` would write for FILES, registered in memory, in the library
+                       style and, where torch.library.custom_op can express the operator, in that style
+                       too (each mode and style in a process of its own)
       --package DIR    the package on disk, imported as it is with your edits; nothing is generated
       --import MODULE  your own module, .py file or package is imported first. Operators of FILES that
                        it defines are proved as it registered them, and nothing is generated for them:

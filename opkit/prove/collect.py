@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from opkit.errors import OpkitError
@@ -36,8 +36,8 @@ class Collector:
         # Stages that do not apply to an operator; the worker says why in a note.
         self.omitted: dict[Subject, set[str]] = {s: set() for s in request.subjects}
         self.styles: dict[Subject, str] = {}
-        # Operators of the user's own module that the worker of another style judges.
-        self.elsewhere: set[Subject] = set()
+        # Subjects that the first style alone judges, and why.
+        self.elsewhere: dict[Subject, str] = {}
         # What the running worker is at: (subject, stage).
         self._current: tuple[Subject, str] | None = None
 
@@ -69,7 +69,7 @@ class Collector:
             self.omitted[subject].add(event["stage"])
             self.notes[subject].append(event["text"])
         elif kind == "elsewhere":
-            self.elsewhere.add(subject)
+            self.elsewhere[subject] = event["text"]
             self.finished[subject] = None
         elif kind == "finished":
             self.finished[subject] = None
@@ -91,7 +91,7 @@ class Collector:
             self.stages[subject][first] = StageResult(first, FAILED, {}, f"registration: {death}")
             self.finished[subject] = None
 
-    def result(self, subject: Subject) -> ModeResult:
+    def result(self, subject: Subject, notes: Iterable[str] = ()) -> ModeResult:
         """Give the mode's result, with every stage that did not run named as such."""
         known = self.stages[subject]
         # A worker may die in a trial of the kernel, before the stages in front of it had their turn.
@@ -102,18 +102,21 @@ class Collector:
             if stage is None and name in self.omitted[subject]:
                 continue
             stages.append(stage or not_run(name, f"because {blocker or 'the process'} failed"))
-        return ModeResult(self.request.mode, tuple(stages), tuple(self.notes[subject]))
+        return ModeResult(self.request.mode, tuple(stages), (*self.notes[subject], *notes))
 
 
 def assemble(plan: Plan, collectors: list[Collector]) -> Proof:
     """Put the results of all modes and styles together, in the order of the files."""
     table: dict[tuple[str, Subject], dict[str, ModeResult]] = {}
     for collector in collectors:
+        mode = collector.request.mode
         for subject in collector.request.subjects:
             if subject in collector.elsewhere:
                 continue
             style = collector.styles.get(subject, collector.request.style)
-            table.setdefault((style, subject), {})[collector.request.mode] = collector.result(subject)
+            table.setdefault((style, subject), {})[mode] = collector.result(
+                subject, _left_out(collectors, subject)
+            )
     position = {s: i for i, s in enumerate(collectors[0].request.subjects)} if collectors else {}
     ordered = sorted(table.items(), key=lambda item: (position[item[0][1]], item[0][0] != "library"))
     operators = tuple(
@@ -122,3 +125,8 @@ def assemble(plan: Plan, collectors: list[Collector]) -> Proof:
     )
     runtime = next((c.runtime for c in collectors if c.runtime), Runtime("none", "", "", ""))
     return Proof(runtime, operators)
+
+
+def _left_out(collectors: list[Collector], subject: Subject) -> list[str]:
+    """List why other styles left a subject out, each reason once."""
+    return list(dict.fromkeys(text for c in collectors if (text := c.elsewhere.get(subject))))

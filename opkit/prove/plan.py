@@ -83,7 +83,7 @@ def requests(plan: Plan) -> list[Request]:
             subjects=subjects,
             package=None if plan.package is None else os.path.abspath(plan.package),
             imports=plan.imports,
-            judge_imported=style == styles[0],
+            optional_style=plan.styles is None and style != styles[0],
             stand_in=plan.stand_in,
         )
         for mode in plan.modes

@@ -178,8 +178,9 @@ class Request:
     subjects: tuple[tuple[str, str, str], ...]
     package: str | None = None
     imports: tuple[str, ...] = ()
-    # False in the workers of a second style: what the user's own module registers is judged once.
-    judge_imported: bool = True
+    # True for a second style that nobody asked for by name: what it cannot express, and what exists
+    # without it, is judged in the first style only.
+    optional_style: bool = False
     stand_in: bool | None = None
 
     def to_json(self) -> dict[str, Any]:

@@ -40,8 +40,9 @@ class Setup:
             self.files = [_with_prototypes(op_file, request.package) for op_file in self.files]
         # Why an operator is not there: qualified name -> reason.
         self.problems: dict[str, str] = {}
-        # Operators that the user's own modules define.
+        # Operators that the user's own modules define, and those that were there before (torch_npu's own).
         self.imported: set[str] = set()
+        self.installed: set[str] = set()
 
     def run(self) -> list[Declared]:
         """Import, register and bind; list every operator of the files."""
@@ -51,11 +52,10 @@ class Setup:
                 sys.path.append(directory)
         names = {self._name(spec) for op_file in self.files for spec in op_file.operators}
         self.watch.install(names)
-        before = {name for name in names if is_defined(name)}
+        self.installed = {name for name in names if is_defined(name)}
         self._imports()
-        self.imported = (
-            {name for name in names - before if is_defined(name)} if self.request.imports else set()
-        )
+        if self.request.imports:
+            self.imported = {name for name in names - self.installed if is_defined(name)}
         declared = []
         for op_file in self.files:
             self._register(op_file)
@@ -97,7 +97,24 @@ class Setup:
         """List the operators that opkit generates itself."""
         if self.request.package or "" in self.problems:
             return []
-        return [spec for spec in op_file.operators if self._name(spec) not in self.imported]
+        # custom_op makes new operators only; one that is installed can at most be given a Meta kernel.
+        known = self.imported | (self.installed if self.request.style == "custom-op" else set())
+        return [spec for spec in op_file.operators if self._name(spec) not in known]
+
+    def elsewhere(self, item: Declared) -> str | None:
+        """Say why an operator is judged in the first style only; None when it is judged here."""
+        if not self.request.optional_style:
+            return None
+        if item.qualified in self.imported:
+            return ""
+        if item.qualified in self.installed:
+            return "not proved in custom-op style: the operator is installed already"
+        if self.request.style != "custom-op":
+            return None
+        from opkit.emit.meta_custom_op import check
+
+        found = check(replace(item.op_file, operators=(item.spec,)))
+        return f"not proved in custom-op style: {found[0].message}" if found else None
 
     def _register(self, op_file: OpFile) -> None:
         """Register what `opkit gen` would write; an operator that cannot be does not stop the others."""
@@ -110,6 +127,8 @@ class Setup:
             found = list(resolve(spec, op_file).diagnostics)
             if self.request.style == "custom-op":
                 found += check(replace(op_file, operators=(spec,)))
+            if found and self._name(spec) in self.installed:
+                continue  # It may do without what cannot be generated; the stages judge what it has.
             if found:
                 self.problems[self._name(spec)] = f"opkit cannot generate it: {found[0].message}"
             else:
@@ -135,7 +154,7 @@ class Setup:
         name, spec = item.qualified, item.spec
         if item.problem or not is_defined(name) or has_kernel(name, "CompositeImplicitAutograd"):
             return
-        generated = item.style in ("library", "custom-op", "package")
+        generated = item.style != "import" and name not in self.installed
         if spec.kernel is not None and item.style in ("library", "package"):
             if not has_kernel(name, "PrivateUse1"):
                 self._own_kernel(item)
@@ -181,7 +200,7 @@ class Setup:
                 if self.runtime == "stand-in":
                     self._try(spec, partial(_define_ir, spec))
             for spec in self._generated(op_file):
-                if self._name(spec) not in self.problems:
+                if self._name(spec) not in self.problems and not _has_converter(self._name(spec)):
                     self._try(spec, partial(self._converter, op_file, spec))
 
     def _converter(self, op_file: OpFile, spec: OpSpec) -> None:
@@ -194,6 +213,13 @@ class Setup:
         module: dict[str, Any] = {"__name__": f"opkit_converter_{spec.schema.name.base}", "__file__": file}
         exec(compile(text, file, "exec"), module)
         _KEPT.append(module)
+
+
+def _has_converter(name: str) -> bool:
+    """Tell whether a converter is registered already, such as torchair's own for an operator of torch_npu."""
+    from opkit.cann.operators import find_operator
+
+    return is_defined(name) and getattr(find_operator(name), "_ge_converter", None) is not None
 
 
 def _is_unwritten(spec: OpSpec, package: str | None) -> bool:

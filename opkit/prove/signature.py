@@ -48,9 +48,8 @@ def differences(function: Callable[..., Any], schema: Any) -> list[str]:
 def _default_difference(argument: Any, parameter: inspect.Parameter) -> list[str]:
     has_default = parameter.default is not parameter.empty
     if argument.has_default_value() and not has_default:
-        return [
-            f"`{argument.name}` has a default ({argument.default_value!r}) in the schema, none in the function"
-        ]
+        value = argument.default_value
+        return [f"`{argument.name}` has a default ({value!r}) in the schema, none in the function"]
     if not argument.has_default_value():
         # A default the schema has not is never used: the dispatcher always passes the argument.
         return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opkit.model.operator import Case, OpFile, OpSpec
@@ -96,8 +96,9 @@ class Run:
 
 
 def on_npu(given: Inputs) -> Inputs:
-    """Copy arguments to the NPU."""
-    return given.map(lambda tensor: tensor.to("npu"))
+    """Copy arguments to the NPU, but for those that the case has on the CPU."""
+    moved = given.map(lambda tensor: tensor.to("npu"))
+    return replace(moved, values={**moved.values, **{name: given.values[name] for name in given.host}})
 
 
 def on_cpu(given: Inputs) -> Inputs:

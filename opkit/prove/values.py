@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opkit.errors import OpkitError
 from opkit.model.operator import Case, CaseValue, TensorSpec
-from opkit.model.schema import BaseType, OperatorSchema, base_of
+from opkit.model.schema import Argument, BaseType, OperatorSchema, base_of
 
 # Where a tensor stands in a call: the argument's name, and the position in a list or None.
 Path = tuple[str, "int | None"]
@@ -20,6 +21,8 @@ class Inputs:
 
     schema: OperatorSchema
     values: dict[str, Any]
+    # Arguments whose tensors stay on the CPU.
+    host: frozenset[str] = frozenset()
 
     def tensors(self) -> Iterator[tuple[Path, Any]]:
         """List every tensor with its place, in the order of the call."""
@@ -42,7 +45,7 @@ class Inputs:
                 return [one(item) for item in value]
             return function(value) if isinstance(value, torch.Tensor) else value
 
-        return Inputs(self.schema, {name: one(value) for name, value in self.values.items()})
+        return replace(self, values={name: one(value) for name, value in self.values.items()})
 
     def call(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Give (positional, keyword) arguments; what the case left out at the end is not passed at all."""
@@ -53,7 +56,7 @@ class Inputs:
             if argument.name in self.values:
                 positional.append(self.values[argument.name])
             elif argument.default is not None:
-                positional.append(_default(argument.default.value))
+                positional.append(_default(argument))
             else:
                 raise OpkitError(f"the case gives no value for `{argument.name}`", "add it to the case")
         keyword = {a.name: self.values[a.name] for a in self.schema.keyword_only if a.name in self.values}
@@ -62,7 +65,7 @@ class Inputs:
     def full(self) -> dict[str, Any]:
         """Give every argument by name, with the schema's default where the case gives none."""
         return {
-            a.name: self.values.get(a.name, None if a.default is None else _default(a.default.value))
+            a.name: self.values[a.name] if a.name in self.values else _default(a)
             for a in self.schema.arguments
         }
 
@@ -78,7 +81,13 @@ class Inputs:
             mine.copy_(theirs)
 
 
-def _default(value: Any) -> Any:
+def _default(argument: Argument) -> Any:
+    """Give an argument's default as a Python function gets it: a list, and a dtype for its number."""
+    from opkit.prove.signature import scalar_type
+
+    value = None if argument.default is None else argument.default.value
+    if isinstance(value, int) and base_of(argument.type).name == "ScalarType":
+        return scalar_type(value)
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -95,14 +104,26 @@ def inputs(schema: OperatorSchema, case: Case, size: int = 0, seed: int = 0) -> 
     import torch
 
     dims = {name: values[min(size, len(values) - 1)] for name, values in case.dims}
+    dtypes = {name: dtypes[0] for name, dtypes in case.dtypes}
     given = dict(case.inputs)
     generator = torch.Generator().manual_seed(1000 * seed + 17 * size + 1)
     made = {}
     for argument in schema.arguments:
         if argument.name in given:
             base = base_of(argument.type)
-            made[argument.name] = _value(given[argument.name], base, dims, generator)
-    return Inputs(schema, made)
+            value = given[argument.name] if not dtypes else _with_dtypes(given[argument.name], dtypes)
+            made[argument.name] = _value(value, base, dims, generator)
+    host = (name for name, value in case.inputs if isinstance(value, TensorSpec) and value.on_host)
+    return Inputs(schema, made, frozenset(host))
+
+
+def _with_dtypes(value: CaseValue, dtypes: Mapping[str, str]) -> CaseValue:
+    """Put dtypes in the place of the case's names for them."""
+    if isinstance(value, tuple):
+        return tuple(_with_dtypes(item, dtypes) for item in value)
+    if isinstance(value, TensorSpec):
+        return replace(value, dtype=dtypes.get(value.dtype, value.dtype))
+    return value
 
 
 def _value(value: CaseValue, base: BaseType, dims: dict[str, int], generator: Any) -> Any:
@@ -140,6 +161,10 @@ def _tensor(spec: TensorSpec, dims: dict[str, int], generator: Any) -> Any:
             raise OpkitError(f"the case uses the dim {dim!r} but gives it no size", f"add `{dim}: [4, 3, 7]`")
         shape.append(dims[dim] if isinstance(dim, str) else dim)
     dtype = _dtype(spec.dtype)
+    if spec.values:
+        if len(spec.values) != math.prod(shape):
+            raise OpkitError(f"the case gives {len(spec.values)} values for `{spec}`", "give one per element")
+        return torch.tensor(spec.values, dtype=torch.float64).reshape(shape).to(dtype)
     if dtype is torch.bool:
         return torch.rand(shape, generator=generator) > 0.5
     if not dtype.is_floating_point and not dtype.is_complex:

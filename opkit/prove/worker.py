@@ -66,14 +66,16 @@ def _prove(request: Request, channel: Channel) -> None:
 
         equip()
     watch = Watch()
-    declared = {(d.op_file.path, d.spec.name): d for d in Setup(request, watch, runtime.kind).run()}
+    setup = Setup(request, watch, runtime.kind)
+    declared = {(d.op_file.path, d.spec.name): d for d in setup.run()}
     setting = Setting(request.mode, runtime.kind, watch)
     for file, name, case in request.subjects:
         item = declared[file, name]
         found = next(c for c in candidates(item.spec) if c.name == case)
         identity = {"file": file, "operator": name, "case": case}
-        if item.style == "import" and not request.judge_imported:
-            channel.send("elsewhere", **identity)
+        elsewhere = setup.elsewhere(item)
+        if elsewhere is not None:
+            channel.send("elsewhere", text=elsewhere, **identity)
             continue
         _Judge(channel, setting, item, identity).judge(found)
 

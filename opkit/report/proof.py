@@ -31,9 +31,8 @@ def render(proof: Proof, width: int = WIDTH, color: bool = False) -> str:
         markup=False,
     )
     console.print(_table(proof))
-    for line in _failures(proof, width):
+    for line in [*_failures(proof, width), _wrapped(_summary(proof), width)]:
         console.print(line, soft_wrap=True)
-    console.print(_summary(proof), soft_wrap=True)
     # A table pads its cells; nobody wants the blanks at the ends of lines.
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
@@ -147,11 +146,11 @@ def _failures(proof: Proof, width: int) -> Iterator[str]:
                 )
                 yield f"{title}\n{textwrap.indent(_wrapped(mode.reason, width - 4), '    ')}"
     for text in _notes(proof):
-        yield f"note: {text}"
+        yield _wrapped(f"note: {text}", width)
 
 
 def _wrapped(text: str, width: int) -> str:
-    lines = (textwrap.wrap(line, width, drop_whitespace=False) or [""] for line in text.splitlines())
+    lines = (textwrap.wrap(line, width) or [""] for line in text.splitlines())
     return "\n".join(part for line in lines for part in line)
 
 

@@ -84,6 +84,6 @@ def test_what_cannot_be_invented_is_asked_for(argument: str) -> None:
 def test_written_cases_are_taken_as_they_are() -> None:
     text = '    cases:\n      - {name: small, x: "f16[B, 8]", B: [4, 3]}\n      - {x: "f32[2, 2]"}\n'
     found = candidates(spec("f(Tensor x) -> Tensor", text))
-    assert [candidate.name for candidate in found][0] == "small"
+    assert found[0].name == "small"
     assert len(found) == 2
     assert all(isinstance(c, Candidate) and len(c.alternatives) == 1 for c in found)

@@ -22,8 +22,8 @@ F = ("ops.yaml", "f", "default")
 G = ("ops.yaml", "g", "default")
 
 
-def request(style: str = "library", mode: str = "ge", judge_imported: bool = True) -> Request:
-    return Request(mode, style, "npu", ("ops.yaml",), (F, G), judge_imported=judge_imported)
+def request(style: str = "library", mode: str = "ge", optional: bool = False) -> Request:
+    return Request(mode, style, "npu", ("ops.yaml",), (F, G), optional_style=optional)
 
 
 def event(kind: str, subject: tuple[str, str, str] = F, **values: object) -> dict[str, object]:
@@ -95,10 +95,10 @@ def test_a_stage_that_does_not_apply_is_left_out_with_a_note() -> None:
 
 
 def test_what_the_user_registers_is_listed_once() -> None:
-    first, second = Collector(request("library")), Collector(request("custom-op", judge_imported=False))
+    first, second = Collector(request("library")), Collector(request("custom-op", optional=True))
     complete(first, F, style="import")
     complete(first, G)
-    second.take(event("elsewhere", F))
+    second.take(event("elsewhere", F, text="not proved in custom-op style: why"))
     complete(second, G, style="custom-op")
     proof = assemble(Plan(("ops.yaml",), modes=("ge",)), [first, second])
     assert [(o.name, o.style) for o in proof.operators] == [
@@ -106,6 +106,7 @@ def test_what_the_user_registers_is_listed_once() -> None:
         ("g", "library"),
         ("g", "custom-op"),
     ]
+    assert proof.operators[0].modes[0].notes == ("not proved in custom-op style: why",)
 
 
 def test_json() -> None:

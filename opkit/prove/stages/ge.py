@@ -33,6 +33,9 @@ def run(subject: Subject) -> StageResult:
     if binding is None:
         errors = [d.message for d in findings if d.severity is Severity.ERROR]
         return failed(NAME, f"the prototype does not fit the schema: {errors[0]}")
+    warnings = [d.message for d in findings if d.severity is Severity.WARNING]
+    if warnings:
+        evidence["warnings"] = warnings
     if subject.setting.runtime == "stand-in":
         _teach_interpreter(subject, binding)
     problem = _static(subject, binding, evidence) or _dynamic(subject, evidence)
@@ -42,7 +45,10 @@ def run(subject: Subject) -> StageResult:
 def _teach_interpreter(subject: Subject, binding: Binding) -> None:
     """Tell the stand-in's GE which operator the Ascend IR node is, so that it can run the graph."""
     from opkit.cann.ge_custom import NodeSpec, register_node
+    from opkit.cann.ge_layout_nodes import STANDARD
 
+    if binding.prototype.op in STANDARD:
+        return  # It computes the node by itself.
     names = {argument.name: tensor.name for tensor, argument in binding.inputs if argument is not None}
     names |= {argument.name: attribute.name for attribute, argument in binding.attributes}
     fresh = sorted((i, t.name) for t, i in binding.results if i is not None)
@@ -69,7 +75,7 @@ def _static(subject: Subject, binding: Binding, evidence: dict[str, Any]) -> str
             call_compiled(subject, compiled, given, "first call")
         except Exception as error:
             if trace.error is None or not trace.graphs:
-                return explain(error)
+                return "; ".join([explain(error), *evidence.get("warnings", [])])
         problem = _graph(subject, trace, binding, evidence)
         if problem:
             return problem
@@ -132,8 +138,8 @@ def _foreign(graph: GeGraph) -> str:
         if node.type == "Identity" and node.controls:
             return (
                 f"the mutated argument comes from an Identity that is only ordered after {node.controls[0]}: "
-                "the converter's last node has no output named like the argument, so the update goes through a "
-                "copy"
+                "the converter's last node has no output named like the argument, so the update goes through "
+                "a copy"
             )
     return ""
 
@@ -170,7 +176,9 @@ def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
         evidence["sizes"] = "not tried: the case gives no dim several values" if count < 2 else "not tried"
         return ""
     torch._dynamo.reset()
-    with ge_trace.Recorder() as recorder, _config.patch(use_duck_shape=False):
+    # Host integers stay what they are, as in a model; only sizes vary.
+    fixed = torch._dynamo.config.patch(specialize_int=True)
+    with ge_trace.Recorder() as recorder, _config.patch(use_duck_shape=False), fixed:
         compiled = torch.compile(subject.model(), backend=recorder.backend(), fullgraph=True, dynamic=True)
         for size in range(count):
             given = on_npu(subject.inputs(size, seed=3))

@@ -1,0 +1,111 @@
+"""`opkit prove` as a command: exit codes, streams, formats."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+OPS = """\
+custom:
+  - func: my_op(Tensor x, Tensor? y, Tensor[] z, float attr1, int attr2) -> Tensor
+    op_api: all_version
+    gen_opapi:
+      out: {size: x, dtype: x}
+      exec: aclnnMyOp
+    reference: reference.py:my_op
+  - func: my_inplace(Tensor(a!) x, Tensor y) -> Tensor
+    op_api: all_version
+    gen_opapi:
+      out: {size: y, dtype: y}
+      exec: aclnnMyInplace
+"""
+REFERENCE = """\
+def my_op(x, y, z, attr1, attr2):
+    return x * attr1 + attr2 + sum(z) + (0 if y is None else y)
+"""
+
+
+@pytest.fixture
+def ops(tmp_path: Path) -> Path:
+    (tmp_path / "ops.yaml").write_text(OPS)
+    (tmp_path / "reference.py").write_text(REFERENCE)
+    return tmp_path
+
+
+def opkit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+    return subprocess.run(
+        [sys.executable, "-m", "opkit", *arguments], cwd=cwd, env=environment, capture_output=True, text=True
+    )
+
+
+@pytest.mark.npu
+def test_everything_enters_in_both_modes_and_styles(ops: Path) -> None:
+    done = opkit("prove", "ops.yaml", "--format", "json", cwd=ops)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    found = {(op["name"], op["style"], op["case"]): op["modes"] for op in report["operators"]}
+    cases = [("my_op", "optionals given"), ("my_op", "optionals None"), ("my_inplace", "default")]
+    assert list(found) == [(n, s, c) for n, c in cases for s in ("library", "custom-op")]
+    for (name, _, _), modes in found.items():
+        assert list(modes) == ["npugraph_ex", "ge"]
+        for mode, value in modes.items():
+            assert value["verdict"] == "enters", value["reason"]
+            stages = ["schema", "meta", "host", "dynamo", mode] + ["values"] * (name == "my_op")
+            assert [stage["name"] for stage in value["stages"]] == stages
+
+
+@pytest.mark.npu
+def test_an_edited_package_is_judged_as_it_is(ops: Path) -> None:
+    assert opkit("gen", "ops.yaml", "-o", "package", cwd=ops).returncode == 0
+    arguments = ("prove", "ops.yaml", "--package", "package", "--op", "my_op", "--mode", "npugraph_ex")
+    done = opkit(*arguments, cwd=ops)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 of 2 enter" in done.stdout
+    meta = ops / "package" / "meta.py"
+    text = meta.read_text()
+    assert "x.new_empty(x.shape)" in text
+    meta.write_text(text.replace("x.new_empty(x.shape)", "x.new_empty(x.shape, dtype=torch.float32)"))
+    done = opkit(*arguments, "--output-file", "report.txt", cwd=ops)
+    assert (done.returncode, done.stdout) == (1, "")
+    report = (ops / "report.txt").read_text()
+    assert "result 0 is float32[5, 7], the declared rule says float16[5, 7]" in report
+    assert "0 of 2 enter" in report
+
+
+def test_mistakes_in_the_yaml_exit_with_1(tmp_path: Path) -> None:
+    (tmp_path / "ops.yaml").write_text("custom:\n  - func: f(Tenser x) -> Tensor\n")
+    done = opkit("prove", "ops.yaml", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "ops.yaml:2:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("no.yaml",), "no.yaml"),
+        (("ops.yaml", "--op", "nothing"), "no operator named nothing"),
+        (("ops.yaml", "--mode", "eager"), "the modes are npugraph_ex, ge"),
+        (("ops.yaml", "--package", "nowhere"), "is not a Python package"),
+        ((), "Missing argument"),
+    ],
+)
+def test_what_cannot_be_judged_exits_with_2(ops: Path, arguments: tuple[str, ...], text: str) -> None:
+    done = opkit("prove", *arguments, cwd=ops)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert text in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_parent_imports_no_torch() -> None:
+    modules = "opkit.testing, opkit.prove.runner, opkit.cli.prove, opkit.report.proof"
+    code = f"import {modules}, sys; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
