@@ -95,6 +95,8 @@ def _run(
         named, computed = call_custom(call, adapter, compute=compute)
         return _by_position(call, named), computed
     returned = (adapter or STANDARD[node.type])(call)
+    if adapter is None:
+        call.require_all_read()
     results = list(returned) if isinstance(returned, (list, tuple)) else [returned]
     if len(results) < len(node.outputs):
         raise OpkitError(

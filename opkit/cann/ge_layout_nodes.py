@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opkit.cann.ge_dtypes import from_number
+from opkit.cann.ge_nn_nodes import NETWORK
 from opkit.cann.ge_nodes import MATH, Compute, NodeCall
 from opkit.cann.views import POISON, fill_bytes
 from opkit.errors import OpkitError
@@ -307,4 +308,4 @@ LAYOUT: dict[str, Compute] = {
 # Nodes without a kernel: their output is the memory of their input with another description.
 ALIASES = frozenset({"Bitcast", "ExpandDims", "FlattenV2", "Reshape", "Squeeze", "Unsqueeze"})
 
-STANDARD: dict[str, Compute] = {**MATH, **LAYOUT}
+STANDARD: dict[str, Compute] = {**MATH, **NETWORK, **LAYOUT}

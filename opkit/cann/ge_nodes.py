@@ -19,12 +19,24 @@ if TYPE_CHECKING:
     import torch
 
 
+# Attributes that say how a node is run and not what it computes, or that repeat a number of tensors.
+_NO_EFFECT = frozenset(
+    (
+        "N", "is_preprocessed", "num", "num_split", "sort_policy", "use_locking", "validate_indices",
+        "validate_shape",
+    )
+)  # fmt: skip
+# Attributes with the value that leaves the plain function: of Exp and Log, Round, quantised MatMul.
+_NEUTRAL: dict[str, Any] = {"base": -1.0, "scale": 1.0, "shift": 0.0, "decimals": 0, "offset_x": 0}
+
+
 class NodeCall:
     """One execution of a node: its input values and attributes by their IR names."""
 
     def __init__(self, node: GeNode, values: Mapping[str, torch.Tensor]) -> None:
         self.node = node
         self._values = values
+        self._read: set[str] = set()
 
     def __getitem__(self, name: str) -> torch.Tensor:
         """The value of a required input. Raises OpkitError if it is not fed."""
@@ -50,6 +62,7 @@ class NodeCall:
 
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute, `default` if the node does not carry it."""
+        self._read.add(name)
         return self.node.attrs.get(name, default)
 
     def required(self, name: str) -> Any:
@@ -58,6 +71,7 @@ class NodeCall:
             raise OpkitError(
                 f'GE node {self.node.name} ({self.node.type}): its attribute "{name}" is missing'
             )
+        self._read.add(name)
         return self.node.attrs[name]
 
     def expect(self, name: str, *allowed: Any, default: Any = None) -> None:
@@ -67,6 +81,15 @@ class NodeCall:
             raise OpkitError(
                 f"cannot interpret {self.node.type} with {name}={value!r} (node {self.node.name})"
             )
+
+    def require_all_read(self) -> None:
+        """Raises OpkitError if the node has an attribute that its computation did not look at."""
+        for name in sorted(set(self.node.ir_attrs) - self._read - _NO_EFFECT):
+            if name not in _NEUTRAL or self.node.attrs[name] != _NEUTRAL[name]:
+                value = self.node.attrs[name]
+                raise OpkitError(
+                    f"cannot interpret {self.node.type} with {name}={value!r} (node {self.node.name})"
+                )
 
     def ints(self, name: str) -> list[int]:
         """An input that holds integers, as a flat list."""
@@ -118,7 +141,8 @@ def _reduce(function: str) -> Compute:
         import torch
 
         x, axes = call["x"], call.ints("axes")
-        if not axes and call.attr("noop_with_empty_axes", True):
+        noop = call.attr("noop_with_empty_axes", True)
+        if not axes and noop:
             return x.clone()
         dims = axes or list(range(x.dim()))
         keep = bool(call.attr("keep_dims", False))
@@ -153,62 +177,6 @@ def _matmul(first: str, second: str) -> Compute:
         return product if bias is None else (product + bias.to(product.dtype))
 
     return compute
-
-
-def _softmax(call: NodeCall) -> Any:
-    import torch
-
-    axes = call.attr("axes", [-1])
-    if len(axes) != 1:
-        raise OpkitError(f"cannot interpret {call.node.type} over axes {axes} (node {call.node.name})")
-    name = "x" if call.node.type == "SoftmaxV2" else "logits"
-    function = torch.softmax if call.node.type == "SoftmaxV2" else torch.log_softmax
-    dtype = torch.float32 if call.attr("half_to_float", False) else None
-    return function(call[name], axes[0], dtype=dtype)
-
-
-def _layer_norm_v4(call: NodeCall) -> Any:
-    import torch
-
-    return list(
-        torch.native_layer_norm(
-            call["x"],
-            call.ints("normalized_shape"),
-            call.get("gamma"),
-            call.get("beta"),
-            call.attr("epsilon", 1e-5),
-        )
-    )
-
-
-def _rms_norm(call: NodeCall) -> Any:
-    import torch
-
-    x, gamma = call["x"], call["gamma"]
-    dims = list(range(-gamma.dim(), 0))
-    wide = x.float()
-    rstd = torch.rsqrt(wide.square().mean(dims, keepdim=True) + call.attr("epsilon", 1e-6))
-    return [(wide * rstd * gamma.float()).to(x.dtype), rstd]
-
-
-def _swiglu(call: NodeCall) -> Any:
-    import torch
-
-    first, second = call["x"].chunk(2, call.attr("dim", -1))
-    return torch.nn.functional.silu(first) * second
-
-
-def _gelu(call: NodeCall) -> Any:
-    import torch
-
-    approximate = call.attr("approximate", "none" if call.node.type == "GeluV2" else "tanh")
-    return torch.nn.functional.gelu(call["x"], approximate=approximate)
-
-
-def _swish(call: NodeCall) -> Any:
-    import torch
-
-    return call["x"] * torch.sigmoid(call["x"] * call.attr("scale", 1.0))
 
 
 def _axpy(call: NodeCall) -> Any:
@@ -261,6 +229,26 @@ def _arg(function: str) -> Compute:
     return compute
 
 
+def _arg_with_value(function: str) -> Compute:
+    def compute(call: NodeCall) -> Any:
+        import torch
+
+        keep = bool(call.attr("keep_dims", False))
+        values, indices = getattr(torch, function)(call["x"], int(call.required("dimension")), keep)
+        return [indices.to(torch.int32), values]
+
+    return compute
+
+
+def _lp_norm(call: NodeCall) -> Any:
+    import torch
+
+    axes, keep = call.attr("axes", []), bool(call.attr("keepdim", False))
+    if call.attr("epsilon", 1e-12) > 1e-11:
+        call.expect("epsilon", 0.0)
+    return torch.linalg.vector_norm(call["x"], call.attr("p", 2.0), tuple(axes) or None, keep)
+
+
 def _cumsum(call: NodeCall) -> Any:
     import torch
 
@@ -294,7 +282,9 @@ MATH: dict[str, Compute] = {
     "Addcdiv": lambda call: call["input_data"] + call["value"] * (call["x1"] / call["x2"]),
     "Addcmul": lambda call: call["input_data"] + call["value"] * (call["x1"] * call["x2"]),
     "ArgMaxV2": _arg("argmax"),
+    "ArgMaxWithValue": _arg_with_value("max"),
     "ArgMin": _arg("argmin"),
+    "ArgMinWithValue": _arg_with_value("min"),
     "Axpy": _axpy,
     "AxpyV2": _axpy,
     "BatchMatMul": _matmul("adj_x1", "adj_x2"),
@@ -303,10 +293,7 @@ MATH: dict[str, Compute] = {
     "ClipByValueV2": _clip,
     "Cumsum": _cumsum,
     "Div": _real_div,
-    "Gelu": _gelu,
-    "GeluV2": _gelu,
-    "LayerNormV4": _layer_norm_v4,
-    "LogSoftmaxV2": _softmax,
+    "LpNormV2": _lp_norm,
     "MatMul": _matmul("transpose_x1", "transpose_x2"),
     "MatMulV2": _matmul("transpose_x1", "transpose_x2"),
     "MatMulV3": _matmul("transpose_x1", "transpose_x2"),
@@ -322,13 +309,9 @@ MATH: dict[str, Compute] = {
     "ReduceMin": _reduce("amin"),
     "ReduceProd": _reduce("prod"),
     "ReduceSum": _reduce("sum"),
-    "RmsNorm": _rms_norm,
     "Select": _select,
     "SelectV2": _select,
-    "SoftmaxV2": _softmax,
     "Sort": _sort,
-    "SwiGlu": _swiglu,
-    "Swish": _swish,
     "TopKV2": _top_k,
     "Tril": lambda call: call["x"].tril(call.attr("diagonal", 0)),
     "Triu": lambda call: call["x"].triu(call.attr("diagonal", 0)),

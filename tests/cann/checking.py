@@ -35,7 +35,9 @@ def run_checks(file: str) -> dict[str, str]:
     for line in done.stdout.splitlines():
         if line.startswith(_MARK):
             found.update(json.loads(line.removeprefix(_MARK)))
-    missing = dict.fromkeys(names_of(file), f"the process ended with {done.returncode} before:\n{done.stderr[-3000:]}")
+    missing = dict.fromkeys(
+        names_of(file), f"the process ended with {done.returncode} before:\n{done.stderr[-3000:]}"
+    )
     return {**missing, **found}
 
 

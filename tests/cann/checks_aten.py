@@ -166,7 +166,7 @@ def check_out():
     assert strided.stride() == (1, 4)
     torch.add(a, b, out=a)
     assert torch.allclose(a.cpu(), A + B)
-    values, indices = torch.max(b, 1, out=(torch.empty(0).npu(), torch.empty(0, dtype=torch.int64).npu()))
+    _values, indices = torch.max(b, 1, out=(torch.empty(0).npu(), torch.empty(0, dtype=torch.int64).npu()))
     assert torch.equal(indices.cpu(), B.max(1).indices)
     graph, out = capture(lambda: torch.mul(b, 2, out=torch.empty(0, device="npu")))
     graph.replay()
