@@ -178,6 +178,11 @@ def test_an_event_brings_another_stream_into_the_capture() -> None:
         begin(on)
         acl.aclrtRecordEvent(fork, on); acl.aclrtStreamWaitEvent(side, fork); copy(b, a, 1, side)
         assert end(on)[0] == 107025 and not s.is_capturing(side.value)
+        # Nor with work given to the other stream after the way back.
+        begin(on)
+        acl.aclrtRecordEvent(fork, on); acl.aclrtStreamWaitEvent(side, fork); copy(b, a, 1, side)
+        acl.aclrtRecordEvent(back, side); acl.aclrtStreamWaitEvent(on, back); copy(b, a, 1, side)
+        assert end(on)[0] == 107025
         # An event from outside cannot be waited for.
         acl.aclrtRecordEvent(fork, side)
         begin(on); assert acl.aclrtStreamWaitEvent(on, fork) == 107024
