@@ -87,7 +87,7 @@ def test_the_record_holds_the_answers(tmp_path: Path) -> None:
     "schema",
     [
         "(Tensor x, Tensor? y, Tensor[] z, float attr1, int attr2) -> Tensor",
-        'my_op(Tensor x, *, int[2] k=1, str t="a: b #c", bool b=True, ScalarType? d=None) -> (Tensor, Tensor)',
+        'my_op(Tensor x, *, int[2] k=1, str t="a: #c", bool b=True, ScalarType? d=None) -> (Tensor, Tensor)',
         "my_op(Tensor B, Tensor(a!) N, Tensor(b!) M) -> Tensor",
         "npu::my_op(Tensor(a!) x) -> ()",
         "my_op(Tensor x, SymInt n, SymInt[] k, float[] f, bool[] b, Scalar s, str t) -> Tensor",
