@@ -18,7 +18,7 @@ ALLOWED = {
     "shape": {"shape", "model"},
     "rules": {"rules", "model", "shape", "emit"},
     "emit": {"emit", "model", "shape", "files", "errors"},
-    "report": {"report", "model"},
+    "report": {"report", "model", "prove", "audit"},
 }
 TORCH_FREE = ("model", "read", "rules", "shape", "emit", "report", "cli")
 HEAVY = {"torch", "torch_npu", "torchair"}

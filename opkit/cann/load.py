@@ -117,8 +117,11 @@ def bootstrap_directories(entries: Iterable[str]) -> list[str]:
     return [entry for entry in entries if entry == str(_BOOTSTRAP)]
 
 
-def ensure_runtime(stand_in: bool | None = None) -> Runtime:
+def ensure_runtime(stand_in: bool | None = None, *, computes: bool = True) -> Runtime:
     """Give this process its runtime: real CANN if it can run here, else the stand-in, loaded before torch.
+
+    Without `computes`, torch_npu keeps its own kernels for aten operators on the stand-in: their host code is
+    what runs, and no value is computed.
 
     Raises:
         WheelError, BuildError: see `find_wheels` and `library_directory`.
@@ -134,7 +137,8 @@ def ensure_runtime(stand_in: bool | None = None) -> Runtime:
     wheels = find_wheels()
     if choose_stand_in(stand_in):
         _loaded = _load_stand_in(wheels)
-        install_import_hook()
+        if computes:
+            install_import_hook()
     else:
         _loaded = Runtime("cann", find_cann() or Path(), "", wheels.torch.version, wheels.torch_npu.version)
     return _loaded

@@ -14,6 +14,7 @@ COMMANDS = {
     "gen": ("opkit.cli.gen", "Write Meta modules, GE converters, IR prototypes and stubs."),
     "scaffold": ("opkit.cli.scaffold", "Create a complete, tested operator package."),
     "prove": ("opkit.cli.prove", "Prove that each operator enters the npugraph_ex and GE graphs."),
+    "audit": ("opkit.cli.audit", "Ask a whole installed package which operators can enter a graph."),
     "run": ("opkit.cli.run", "Run a script, module or program on this machine's CANN or the stand-in."),
     "env": ("opkit.cli.env", "Print the shell settings that `opkit run` would use."),
     "doctor": ("opkit.cli.doctor", "Tell what this machine has, what is missing and how to mend it."),

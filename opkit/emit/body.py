@@ -5,16 +5,16 @@ from __future__ import annotations
 import string
 import textwrap
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opkit.emit.header import LINE_LENGTH, call, quoted
 from opkit.emit.signature import Signature
 from opkit.model.operator import Requirement
-from opkit.model.schema import BaseType, OperatorSchema, base_of
+from opkit.model.schema import BaseType, OperatorSchema, base_of, is_tensor_list
 from opkit.shape.errors import UNKNOWN_NAME, RuleError, nearest
 from opkit.shape.narrowing import assume
 from opkit.shape.printing import printed
-from opkit.shape.rule import Aliased, Fresh, Rule
+from opkit.shape.rule import Aliased, Fresh, Returned, Rule
 from opkit.shape.scope import Environment, Scope
 from opkit.shape.value import NOT, OR
 
@@ -86,7 +86,8 @@ def kernel_body(
         lines.append(f"{python} = {value.text}")
         scope = scope.bind(name, value.kind, python)
     for requirement in rule.require:
-        lines.append(_requirement(requirement, scope))
+        if printed(requirement.condition, scope).text != "True":
+            lines.append(_requirement(requirement, scope))
         scope = assume(scope, requirement.condition)
     lines += _results(rule, signature, scope)
     return "\n".join(_indented(line) for line in lines)
@@ -132,14 +133,15 @@ def _field(field: str, requirement: Requirement, scope: Scope) -> str:
 
 @dataclass(frozen=True)
 class _New:
-    """A result to make: the printed size and dtype, and what follows the call."""
+    """A result to make: the printed size and dtype, and what stands before and after the call."""
 
     size: str
     dtype: str
     suffix: str = ""
+    before: str = ""
 
     def print(self, make: Allocator, prefix: str = "", end: str = "", indent: int = 0) -> str:
-        return make.tensor(self.size, self.dtype, prefix, self.suffix + end, indent)
+        return make.tensor(self.size, self.dtype, prefix + self.before, self.suffix + end, indent)
 
 
 def _new(output: Fresh, scope: Scope) -> _New:
@@ -157,22 +159,56 @@ def _results(rule: Rule, signature: Signature, scope: Scope) -> list[str]:
     """The lines that make and return the results."""
     make = allocator(rule.spec.schema, signature)
     items: list[_New | str] = []
+    setup: list[str] = []
     for output in rule.outputs:
         if isinstance(output, Fresh):
             items.append(_new(output, scope))
         elif isinstance(output, Aliased):
             items.append(signature.spelling[output.argument])
-    setup = list(make.setup) if any(isinstance(item, _New) for item in items) else []
+        elif isinstance(output, Returned):
+            items.append(_returned(output, items, setup, make, signature, scope))
+    if any(isinstance(item, _New) for item in items) or setup:
+        setup = [*make.setup, *setup]
+    is_list = len(rule.spec.schema.returns) == 1 and is_tensor_list(rule.spec.schema.returns[0].type)
+    opening, closing = "[]" if is_list else "()"
     plain = [item if isinstance(item, str) else item.print(make) for item in items]
     line = f"return {', '.join(plain)}" if plain else "return None"
+    if is_list:
+        line = f"return [{', '.join(plain)}]"
     if len(line) + INDENT <= LINE_LENGTH and "\n" not in line:
         return [*setup, line]
     # What is printed here is indented later on; lines are measured as they will stand.
-    if len(items) == 1 and isinstance(items[0], _New):
+    if len(items) == 1 and isinstance(items[0], _New) and not is_list:
         return [*setup, textwrap.dedent(items[0].print(make, "return ", indent=INDENT))]
     listed = [f"{i}," if isinstance(i, str) else i.print(make, end=",", indent=2 * INDENT) for i in items]
     body = [textwrap.indent(textwrap.dedent(item), " " * INDENT) for item in listed]
-    return [*setup, "\n".join(["return (", *body, ")"])]
+    return [*setup, "\n".join([f"return {opening}", *body, closing])]
+
+
+def _returned(
+    output: Returned,
+    items: list[_New | str],
+    setup: list[str],
+    make: Allocator,
+    signature: Signature,
+    scope: Scope,
+) -> _New | str:
+    """An argument, or an earlier result, which then gets a name in `setup`."""
+    if isinstance(output.what, str):
+        name = signature.spelling[output.what]
+    else:
+        item = items[output.what]
+        name = item if isinstance(item, str) else _unused(f"result{output.what}", signature)
+        if not isinstance(item, str):
+            setup.append(textwrap.dedent(item.print(make, f"{name} = ", indent=INDENT)))
+            items[output.what] = name
+    if output.condition is None or output.otherwise is None:
+        return name
+    condition = printed(output.condition, scope)
+    if condition.text in ("True", "False"):
+        return name if condition.text == "True" else _new(output.otherwise, scope)
+    new = _new(output.otherwise, scope)
+    return replace(new, before=f"{name} if {condition.at(OR)} else ")
 
 
 def _unused(name: str, signature: Signature) -> str:

@@ -33,6 +33,10 @@ class OutputRule:
     size: Expression | None
     dtype: Expression | None
     mark: Mark
+    # The argument or earlier result that this result is, although the schema does not say so.
+    alias: str | None = None
+    # The result is `alias` where this holds, else a new tensor; None where it always is.
+    when: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -88,12 +92,18 @@ class GeMapping:
 class TensorSpec:
     """A tensor input of a case: `f16[B, 8]`. A dim is a number or a name bound by the case."""
 
-    # torch's name without the prefix: "float16".
+    # torch's name without the prefix ("float16"), or a name bound by the case.
     dtype: str
     dims: tuple[int | str, ...]
+    # The contents, row by row; empty where any will do.
+    values: tuple[float, ...] = ()
+    # The tensor is on the CPU although the operator runs on the NPU.
+    on_host: bool = False
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(str(d) for d in self.dims)}]"
+        text = f"{self.dtype}[{', '.join(str(d) for d in self.dims)}]"
+        values = f" = {', '.join(f'{value:g}' for value in self.values)}" if self.values else ""
+        return f"{'cpu ' if self.on_host else ''}{text}{values}"
 
 
 # What a case gives for an argument: a tensor, a host value, or a list of either.
@@ -114,6 +124,10 @@ class Case:
     call: EntryPoint | None = None
     # None for a case opkit made from the schema.
     mark: Mark | None = None
+    # Named dtypes, each with the dtypes it takes; the first is the one used where only one is.
+    dtypes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    # The operator refuses these inputs: its Meta kernel and its eager kernel both raise.
+    raises: bool = False
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,11 @@ class Return:
         return f"{annotated(self.type, self.alias)}{name}"
 
 
+def is_tensor_list(type_: Type) -> bool:
+    """Tell whether this is `Tensor[]`."""
+    return isinstance(type_, ListType) and type_.element == BaseType("Tensor")
+
+
 def annotated(type_: Type, alias: Alias | None) -> str:
     """Print a type with its alias annotation where the dispatcher wants it: `Tensor(a!)[]`, `Tensor(a!)?`."""
     if alias is None:

@@ -43,7 +43,10 @@ SHORT_DTYPES = {
     "cfloat": "complex64",
     "cdouble": "complex128",
 }
-_TENSOR = re.compile(r"\s*(?:torch\.)?(\w+)\s*\[([^\[\]]*)\]\s*")
+_TENSOR = re.compile(
+    r"\s*(?P<host>cpu\s+)?(?:torch\.)?(?P<dtype>\w+)\s*\[(?P<dims>[^\[\]]*)\]\s*(?:=(?P<values>.*))?"
+)
+_VALUE = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -60,6 +63,8 @@ class _CaseReader:
     schema: OperatorSchema
     # Dims the tensors of the case name, with the place of the first use.
     used: dict[str, Mark] = field(default_factory=dict)
+    # Names in the place of a dtype, likewise.
+    used_dtypes: dict[str, Mark] = field(default_factory=dict)
 
     def report(self, message: str, node: yaml.Node, help: str = "") -> None:
         self.document.report(CODE, message, self.document.mark(node), help)
@@ -70,7 +75,7 @@ class _CaseReader:
             return None
         inputs: dict[str, CaseValue] = {}
         dims: dict[str, tuple[int, ...]] = {}
-        name, call = f"case{number}", None
+        name, call, raises = f"case{number}", None, False
         rest: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         for key, (key_node, value) in items.items():
             argument = self.schema.argument(key)
@@ -80,15 +85,40 @@ class _CaseReader:
                 name = self.document.string(value, "a case's `name`") or name
             elif key == "call":
                 call = read_entry_point(self.document, value, "call")
+            elif key == "raises":
+                raises = self.flag(value)
             else:
                 rest[key] = (key_node, value)
+        dtypes: dict[str, tuple[str, ...]] = {}
         for key, (key_node, value) in rest.items():
+            if key in self.used_dtypes:
+                dtypes[key] = self.dtypes(value)
+                continue
             sizes = self.dim(key, key_node, value)
             if sizes:
                 dims[key] = sizes
         self.check(inputs, {*dims, *rest}, node, call)
         ordered = tuple((a.name, inputs[a.name]) for a in self.schema.arguments if a.name in inputs)
-        return Case(name, ordered, tuple(dims.items()), call, self.document.mark(node))
+        mark = self.document.mark(node)
+        return Case(name, ordered, tuple(dims.items()), call, mark, tuple(dtypes.items()), raises)
+
+    def flag(self, node: yaml.Node) -> bool:
+        value = plain(node)
+        if not isinstance(value, bool):
+            self.report(f"`raises` is true or false, found {describe(node)}", node)
+        return value is True
+
+    def dtypes(self, node: yaml.Node) -> tuple[str, ...]:
+        """Read the dtypes that a named dtype takes."""
+        names = []
+        for item in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            dtype = dtype_name(item.value) if isinstance(item, yaml.ScalarNode) else None
+            if dtype is None:
+                help = "e.g. f16, bf16, f32, i64, bool"
+                self.report(f"a list of dtypes is needed here, found {describe(item)}", item, help)
+            else:
+                names.append(dtype)
+        return tuple(names)
 
     def check(
         self, inputs: dict[str, CaseValue], dims: set[str], node: yaml.Node, call: EntryPoint | None
@@ -101,11 +131,18 @@ class _CaseReader:
             if dim not in dims:
                 help = f"give it sizes in the case: {dim}: [4, 3, 7]"
                 self.document.report(CODE, f"dim `{dim}` has no size", mark, help)
+        for name, mark in self.used_dtypes.items():
+            if name not in dims:
+                help = nearest(name, [*SHORT_DTYPES, *SCALAR_TYPES]) or "e.g. f16, bf16, f32, i64, bool"
+                self.document.report(CODE, f"unknown dtype `{name}`", mark, help)
 
     def dim(self, key: str, key_node: yaml.Node, value: yaml.Node) -> tuple[int, ...]:
         if key not in self.used:
             names = [a.name for a in self.schema.arguments]
-            help = nearest(key, [*names, *self.used, "name", "call"]) or f"arguments: {', '.join(names)}"
+            help = (
+                nearest(key, [*names, *self.used, "name", "call", "raises"])
+                or f"arguments: {', '.join(names)}"
+            )
             self.report(
                 f"`{key}` is no argument of {self.schema.name}, and no tensor has a dim `{key}`",
                 key_node,
@@ -150,13 +187,13 @@ class _CaseReader:
             self.report(f"`{argument.name}` is a tensor, found {describe(node)}", node, help)
             return None
         mark = self.document.source(node).mark
-        dtype = dtype_name(match[1])
+        dtype = dtype_name(match["dtype"])
         if dtype is None:
-            help = nearest(match[1], [*SHORT_DTYPES, *SCALAR_TYPES]) or "e.g. f16, bf16, f32, i64, bool"
-            self.document.report(CODE, f"unknown dtype `{match[1]}`", mark(*match.span(1)), help)
+            dtype = match["dtype"]
+            self.used_dtypes.setdefault(dtype, mark(*match.span("dtype")))
         dims: list[int | str] = []
-        offset = match.start(2)
-        for part in match[2].split(",") if match[2].strip() else []:
+        offset = match.start("dims")
+        for part in match["dims"].split(",") if match["dims"].strip() else []:
             text = part.strip()
             start = offset + len(part) - len(part.lstrip())
             offset += len(part) + 1
@@ -170,7 +207,17 @@ class _CaseReader:
                 self.document.report(
                     CODE, f"`{text}` is no dim", mark(start, end), "a dim is a number or a name"
                 )
-        return TensorSpec(dtype, tuple(dims)) if dtype else None
+        values = self.values(match["values"] or "", mark(*match.span("values")))
+        return TensorSpec(dtype, tuple(dims), values, match["host"] is not None)
+
+    def values(self, text: str, mark: Mark) -> tuple[float, ...]:
+        """Read the contents of a tensor: numbers with commas."""
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        for part in parts:
+            if not _VALUE.fullmatch(part):
+                self.document.report(CODE, f"`{part}` is no number", mark, "write i64[3] = 1, 5, 9")
+                return ()
+        return tuple(float(part) for part in parts)
 
     def scalar(self, node: yaml.Node, type_: str, argument: Argument) -> CaseValue:
         value = plain(node)

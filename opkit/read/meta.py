@@ -10,7 +10,7 @@ import yaml
 from opkit.model.expression import Expression
 from opkit.model.operator import EntryPoint, GeMapping, MetaRule, OutputRule, Requirement
 from opkit.model.prototype import IrPrototype
-from opkit.model.schema import OperatorSchema
+from opkit.model.schema import OperatorSchema, base_of, is_tensor_list
 from opkit.read.document import Document, describe, is_null
 from opkit.read.expression import parse_expression_source
 from opkit.read.prototype import read_prototype
@@ -23,7 +23,7 @@ GE = "OPK042"
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_RESULT_KEYS = ("size", "dtype")
+_RESULT_KEYS = ("size", "dtype", "alias", "when")
 _BRACES = re.compile(r"\{(\w+)\}")
 
 
@@ -66,10 +66,9 @@ def read_meta(document: Document, node: yaml.Node, schema: OperatorSchema | None
                 scope.bindings[name] = expression
     let = tuple(scope.bindings.items())
     require = _requirements(document, items["require"][1], scope) if "require" in items else ()
+    results = [name for name in items if name not in ("let", "require", "python")]
     outputs = [
-        _output(document, name, key, value, scope)
-        for name, (key, value) in items.items()
-        if name not in ("let", "require", "python")
+        _output(document, name, *items[name], scope, results[:index]) for index, name in enumerate(results)
     ]
     found = tuple(output for output in outputs if output is not None)
     if schema is not None and "python" not in items:
@@ -87,6 +86,9 @@ def _check_binding(document: Document, name: str, key: yaml.Node, scope: Scope) 
 
 
 def _check_count(document: Document, schema: OperatorSchema, count: int, node: yaml.Node) -> None:
+    if count and len(schema.returns) == 1 and is_tensor_list(schema.returns[0].type):
+        # One rule per item of the list.
+        return
     fresh = sum(1 for r in schema.returns if r.alias is None)
     if count in (fresh, len(schema.returns)):
         return
@@ -141,7 +143,7 @@ def _check_message(document: Document, node: yaml.ScalarNode, message: str, scop
 
 
 def _output(
-    document: Document, name: str, key: yaml.Node, value: yaml.Node, scope: Scope
+    document: Document, name: str, key: yaml.Node, value: yaml.Node, scope: Scope, earlier: list[str]
 ) -> OutputRule | None:
     what = f"`{name}`"
     if not isinstance(value, yaml.MappingNode):
@@ -149,17 +151,43 @@ def _output(
         document.report(META, f"{what} is a result's rule, found {describe(value)}", document.mark(key), help)
         return None
     items = document.items(value, what) or {}
-    found: dict[str, Expression | None] = {"size": None, "dtype": None}
+    found: dict[str, Expression | None] = dict.fromkeys(_RESULT_KEYS)
+    alias = None
     for part, (part_key, part_value) in items.items():
         if part not in _RESULT_KEYS:
             help = nearest(part, _RESULT_KEYS) or "put an expression with commas in quotes"
             document.report(META, f"{what} has no key `{part}`", document.mark(part_key), help)
+        elif part == "alias":
+            alias = _alias(document, part_value, what, scope, earlier)
         else:
             found[part] = _expression(document, part_value, f"`{part}`", scope)
-    for part in _RESULT_KEYS:
-        if part not in items:
+    always = "alias" in items and "when" not in items
+    for part in ("size", "dtype"):
+        if part not in items and not always:
             document.report(META, f"result {what} has no {part}", document.mark(key), f"add {part}: ...")
-    return OutputRule(name, found["size"], found["dtype"], document.mark(key))
+        elif part in items and always:
+            help = "add `when: condition`; size and dtype are for where it does not hold"
+            document.report(
+                META, f"{what} is `{alias}`, and has a {part}", document.mark(items[part][0]), help
+            )
+    if "when" in items and "alias" not in items:
+        help = "add the argument that the result is where the condition holds: alias: x"
+        document.report(META, f"{what} has a `when` and no `alias`", document.mark(items["when"][0]), help)
+    return OutputRule(name, found["size"], found["dtype"], document.mark(key), alias, found["when"])
+
+
+def _alias(document: Document, node: yaml.Node, what: str, scope: Scope, earlier: list[str]) -> str | None:
+    """Read the argument or earlier result that a result is."""
+    name = document.string(node, "`alias`")
+    if name is None or scope.schema is None:
+        return name
+    tensors = [a.name for a in scope.schema.arguments if base_of(a.type).name == "Tensor"]
+    tensors = [n for n in tensors if (a := scope.schema.argument(n)) and not is_tensor_list(a.type)]
+    if name not in (*tensors, *earlier):
+        help = nearest(name, [*tensors, *earlier]) or "name a tensor argument, or a result above this one"
+        document.report(META, f"{what} cannot be `{name}`", document.mark(node), help)
+        return None
+    return name
 
 
 def _expression(document: Document, node: yaml.Node, what: str, scope: Scope) -> Expression | None:

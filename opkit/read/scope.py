@@ -21,6 +21,7 @@ from opkit.model.expression import (
 from opkit.model.schema import ListType, OperatorSchema, OptionalType, is_tensor_like
 from opkit.read.document import Document
 from opkit.shape.constants import CONSTANTS
+from opkit.shape.environment import NAMES
 from opkit.shape.errors import UNKNOWN_HELPER, UNKNOWN_NAME, nearest
 from opkit.shape.helpers import HELPERS, find_helper
 
@@ -99,7 +100,7 @@ def check_names(document: Document, expression: Expression, scope: Scope) -> Non
     known = scope.known()
     for node in _named(expression):
         name = f"torch.{node.name}" if isinstance(node, Attribute) else node.name
-        if name in known or name in CONSTANTS or name.startswith(_CPP_CONSTANTS):
+        if name in known or name in CONSTANTS or name in NAMES or name.startswith(_CPP_CONSTANTS):
             continue
         candidates = [*known, *(c for c in CONSTANTS if ("::" in c) == ("::" in name))]
         listed = ", ".join(a.name for a in scope.schema.arguments)

@@ -13,7 +13,7 @@ from typing import Any
 from opkit.model.expression import Expression
 from opkit.shape.narrowing import assume
 from opkit.shape.printing import printed
-from opkit.shape.rule import Aliased, Fresh, Rule
+from opkit.shape.rule import Aliased, Fresh, Returned, Rule
 from opkit.shape.scope import Environment, Scope
 from opkit.shape.source import library_functions, library_names
 
@@ -69,13 +69,22 @@ def apply(
         if not evaluate(requirement.condition, scope, values):
             raise RequirementFailed(requirement.message.format(**values))
         scope = assume(scope, requirement.condition)
-    results = []
+    results: list[Result] = []
     for output in rule.outputs:
         if isinstance(output, Fresh):
             results.append(_fresh(output, scope, values))
         elif isinstance(output, Aliased):
             results.append(Result(None, None, output.argument))
+        elif isinstance(output, Returned):
+            results.append(_returned(output, scope, values, results))
     return tuple(results)
+
+
+def _returned(output: Returned, scope: Scope, values: Mapping[str, Any], earlier: list[Result]) -> Result:
+    condition, otherwise = output.condition, output.otherwise
+    if condition is not None and otherwise is not None and not evaluate(condition, scope, values):
+        return _fresh(otherwise, scope, values)
+    return earlier[output.what] if isinstance(output.what, int) else Result(None, None, output.what)
 
 
 def _fresh(output: Fresh, scope: Scope, values: Mapping[str, Any]) -> Result:

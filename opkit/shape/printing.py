@@ -24,6 +24,7 @@ from opkit.model.expression import (
 )
 from opkit.shape.calls import EMPTY_LISTS, apply, member
 from opkit.shape.constants import CONSTANTS
+from opkit.shape.environment import NAMES, holds
 from opkit.shape.errors import UNKNOWN_HELPER, UNKNOWN_NAME, WRONG_CALL, WRONG_KIND, RuleError, nearest
 from opkit.shape.helpers import HELPERS, Helper, find_helper
 from opkit.shape.narrowing import assume
@@ -54,6 +55,10 @@ _LEVELS = {
     "%": MULTIPLY,
     **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"), COMPARE),
 }
+
+
+# What is known when a rule is printed, and its opposite.
+_DECIDED = {"True": "False", "False": "True"}
 
 
 def print_python(expression: Expression, scope: Scope, want: str = "value") -> str:
@@ -150,6 +155,8 @@ def _slice(node: Slice, scope: Scope, want: str) -> Printed:
 def _unary(node: Unary, scope: Scope, want: str) -> Printed:
     value = printed(node.value, scope)
     if node.operator == "not":
+        if value.text in _DECIDED:
+            return Printed(_DECIDED[value.text], "bool")
         if value.text.endswith(" is not None") and value.level == COMPARE:
             return Printed(value.text.replace(" is not None", " is None"), "bool", COMPARE)
         return Printed(f"not {value.at(NOT)}", "bool", NOT)
@@ -162,13 +169,21 @@ def _binary(node: Binary, scope: Scope, want: str) -> Printed:
         message = f"operator `{node.operator}` is not part of the rule language"
         help_ = "sizes are integers: use // or ceildiv(a, b)" if node.operator == "/" else ""
         raise RuleError(WRONG_KIND, message, node.mark, help_)
+    if isinstance(node.left, Name) and node.left.name in NAMES and node.left.name not in scope.variables:
+        answer = holds(node.left.name, node.operator, node.right, scope.environment, node.mark)
+        return Printed(str(answer), "bool")
     if node.operator == "+":
         joined = _concatenation(node, scope)
         if joined is not None:
             return joined
     left = printed(node.left, scope)
+    if level <= AND and left.text in _DECIDED:
+        decides = left.text == ("True" if level == OR else "False")
+        return left if decides else printed(node.right, scope)
     # `present(y) and y.dim() == 2`: the right side is only looked at when the left side allows.
     right = printed(node.right, assume(scope, node.left, node.operator == "and") if level <= AND else scope)
+    if level <= AND and right.text in _DECIDED:
+        return right if right.text == ("True" if level == OR else "False") else left
     if left == right and level <= AND:
         # C++ asks an optional tensor both `has_value()` and `->defined()`; Python has one question.
         return left

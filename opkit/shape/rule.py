@@ -10,7 +10,7 @@ from typing import Union
 from opkit.model.diagnostic import Diagnostic, Mark
 from opkit.model.expression import Conditional, Expression, Literal, Name
 from opkit.model.operator import EntryPoint, GenOpApi, OpFile, OpSpec, OutputRule, Requirement
-from opkit.model.schema import Argument, BaseType, OptionalType, Return
+from opkit.model.schema import Argument, BaseType, OptionalType, Return, is_tensor_list
 from opkit.shape.errors import NO_RULE, WRONG_COUNT, RuleError
 from opkit.shape.narrowing import assume
 from opkit.shape.printing import printed
@@ -36,13 +36,24 @@ class Aliased:
 
 
 @dataclass(frozen=True)
+class Returned:
+    """An argument or an earlier result itself, although the schema does not say so."""
+
+    # An argument's name, or the position of a result.
+    what: str | int
+    # Where given: it is that one where the condition holds, else the new tensor.
+    condition: Expression | None = None
+    otherwise: Fresh | None = None
+
+
+@dataclass(frozen=True)
 class Unresolved:
     """No rule, because of the reason."""
 
     reason: str
 
 
-Output = Union[Fresh, Aliased, Unresolved]
+Output = Union[Fresh, Aliased, Returned, Unresolved]
 Bindings = tuple[tuple[str, Expression], ...]
 
 
@@ -54,7 +65,7 @@ class Rule:
     # Local names, in the order they are computed; only those that something below uses.
     bindings: Bindings
     require: tuple[Requirement, ...]
-    # One per return of the schema; empty when `python` does the work.
+    # One per return of the schema, or per item where it returns one list; empty when `python` does the work.
     outputs: tuple[Output, ...]
     python: EntryPoint | None
     # Why the rule cannot be used; empty for a usable one.
@@ -118,6 +129,8 @@ def _inherited(spec: OpSpec, op_file: OpFile) -> GenOpApi | None:
 def _outputs(spec: OpSpec, rules: tuple[OutputRule, ...]) -> tuple[Output, ...]:
     """Bind rules to returns by position, as op-plugin does; aliased returns may be left out."""
     returns = spec.schema.returns
+    if rules and len(returns) == 1 and is_tensor_list(returns[0].type):
+        return tuple(_described(spec, rule, rules) for rule in rules)
     fresh = [r for r in returns if not _aliased(spec, r)]
     if rules and len(rules) == len(returns):
         by_return = dict(zip(map(id, returns), rules))
@@ -128,10 +141,12 @@ def _outputs(spec: OpSpec, rules: tuple[OutputRule, ...]) -> tuple[Output, ...]:
         raise RuleError(
             WRONG_COUNT, message, rules[0].mark, "results are matched with the returns by position"
         )
-    return tuple(_output(spec, r, by_return.get(id(r))) for r in returns)
+    return tuple(_output(spec, r, by_return.get(id(r)), rules) for r in returns)
 
 
-def _output(spec: OpSpec, return_: Return, rule: OutputRule | None) -> Output:
+def _output(
+    spec: OpSpec, return_: Return, rule: OutputRule | None, rules: tuple[OutputRule, ...]
+) -> Output:
     argument = _aliased(spec, return_)
     if argument is not None:
         return Aliased(argument.name)
@@ -141,14 +156,27 @@ def _output(spec: OpSpec, return_: Return, rule: OutputRule | None) -> Output:
         return Unresolved(f"a rule describes tensors, and this result is a {return_.type}")
     if rule is None:
         return Unresolved("neither `meta` nor `gen_opapi` describes it")
+    return _described(spec, rule, rules)
+
+
+def _described(spec: OpSpec, rule: OutputRule, rules: tuple[OutputRule, ...]) -> Output:
+    """What a written rule says about one tensor."""
+    whole: str | int = ""
+    if rule.alias is not None:
+        whole = rule.alias
+        if spec.schema.argument(rule.alias) is None:
+            whole = [r.name for r in rules].index(rule.alias)
+        if rule.when is None:
+            return Returned(whole)
     if rule.size is None or rule.dtype is None:
         return Unresolved(f"the rule of `{rule.name}` gives no {'size' if rule.size is None else 'dtype'}")
-    return _fresh(rule.size, rule.dtype, isinstance(return_.type, OptionalType))
+    fresh = _fresh(rule.size, rule.dtype)
+    return fresh if rule.alias is None else Returned(whole, rule.when, fresh)
 
 
-def _fresh(size: Expression, dtype: Expression, optional: bool) -> Fresh:
-    """Read `size: x.shape if present(x) else None` of a `Tensor?` result: None, not a tensor without size."""
-    if not optional or not isinstance(size, Conditional):
+def _fresh(size: Expression, dtype: Expression) -> Fresh:
+    """Read `size: x.shape if present(x) else None`: None, which C++ calls an undefined tensor."""
+    if not isinstance(size, Conditional):
         return Fresh(size, dtype)
     for when, kept, dropped in ((True, size.then, size.otherwise), (False, size.otherwise, size.then)):
         if isinstance(dropped, Literal) and dropped.value is None:
@@ -197,6 +225,7 @@ def _problems(rule: Rule, environment: Environment | None) -> Iterator[Diagnosti
     spec = rule.spec
     scope = Scope.of_arguments(spec.schema.arguments, environment=environment)
     parts: list[Fresh] = []
+    conditions: list[Expression] = []
     for name, expression in rule.bindings:
         try:
             scope = scope.bind(name, printed(expression, scope).kind, name)
@@ -214,9 +243,14 @@ def _problems(rule: Rule, environment: Environment | None) -> Iterator[Diagnosti
             )
         elif isinstance(output, Fresh):
             parts.append(output)
+        elif isinstance(output, Returned) and output.condition is not None and output.otherwise is not None:
+            conditions.append(output.condition)
+            parts.append(output.otherwise)
     for requirement in rule.require:
         yield from _printable(requirement.condition, scope, "value", spec)
         scope = assume(scope, requirement.condition)
+    for condition in conditions:
+        yield from _printable(condition, scope, "value", spec)
     for part in parts:
         inner = scope
         if part.condition is not None:

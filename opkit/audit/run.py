@@ -1,0 +1,198 @@
+"""Runs the host judge: one worker process per SoC, a new one after each crash. Imports no torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from opkit.audit.protocol import CRASHES, Comparison, HostReport, Judgement, Request
+from opkit.errors import OpkitError
+from opkit.model.operator import OpFile
+from opkit.prove.runner import _death, _environment, _kill_group, _last_lines
+
+# Called with (finished operators, all operators, what is judged).
+Progress = Callable[[int, int, str], None]
+
+_POLL_SECONDS = 0.05
+
+
+@dataclass
+class _Collector:
+    """What the workers of one SoC found."""
+
+    request: Request
+    runtime: Mapping[str, str] = field(default_factory=dict)
+    found: dict[tuple[str, str], list[Comparison]] = field(default_factory=dict)
+    finished: set[tuple[str, str]] = field(default_factory=set)
+    # What is being judged: (file, operator), and the call.
+    current: tuple[str, str] | None = None
+    call: str = ""
+    error: OpkitError | None = None
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "runtime":
+            self.runtime = {key: event[key] for key in ("kind", "torch", "torch_npu")}
+        elif kind == "error":
+            self.error = OpkitError(event["message"], event["help"])
+        elif kind == "operator":
+            self.current, self.call = (event["file"], event["operator"]), ""
+            self.found[self.current] = []
+        elif kind == "call":
+            self.call = event["call"]
+        elif kind == "comparison" and self.current is not None:
+            self.found[self.current].append(Comparison(**event["comparison"]))
+            self.call = ""
+        elif kind == "finished" and self.current is not None:
+            self.finished.add(self.current)
+            self.current = None
+
+    def ended(self, how: str) -> None:
+        """Close what a worker left open when it ended."""
+        if self.current is None:
+            if how and self.error is None:
+                self.error = OpkitError("a worker of the host judge died before it judged anything", how)
+            return
+        self.found[self.current].append(Comparison(self.call or "before any call", CRASHES, how, ""))
+        self.finished.add(self.current)
+        self.current = None
+
+    def remaining(self) -> tuple[tuple[str, str], ...]:
+        return tuple(subject for subject in self.request.subjects if subject not in self.finished)
+
+
+def judge_host(
+    files: Sequence[OpFile],
+    operators: Sequence[str] = (),
+    socs: Sequence[str] = ("910B",),
+    cann: str = "8.5.0",
+    namespace: str = "npu",
+    stand_in: bool | None = None,
+    timeout: float = 120.0,
+    progress: Progress | None = None,
+) -> HostReport:
+    """Compare the rules of some files with the installed wheel's host code, on every SoC.
+
+    Raises OpkitError when nothing can be judged: an operator that no file has, no torch_npu, an unknown SoC.
+    """
+    from opkit.prove.plan import is_selected
+
+    subjects = tuple(
+        (op_file.path, spec.name)
+        for op_file in files
+        for spec in op_file.operators
+        if is_selected(tuple(operators), spec)
+    )
+    known = [spec for op_file in files for spec in op_file.operators]
+    for name in operators:
+        if not any(is_selected((name,), spec) for spec in known):
+            raise OpkitError(f"no rule file has an operator {name}", "check the name given to --op")
+    collectors = [
+        _Collector(Request(soc, cann, namespace, subjects, stand_in, primary=index == 0))
+        for index, soc in enumerate(socs)
+    ]
+
+    def report(what: str) -> None:
+        if progress is not None:
+            progress(sum(len(c.finished) for c in collectors), len(subjects) * len(collectors), what)
+
+    with ThreadPoolExecutor(max_workers=min(len(collectors), os.cpu_count() or 1)) as pool:
+        for future in [pool.submit(_run, collector, timeout, report) for collector in collectors]:
+            future.result()
+    return _assemble(collectors)
+
+
+def _assemble(collectors: Sequence[_Collector]) -> HostReport:
+    runtime = next((c.runtime for c in collectors if c.runtime), {})
+    judgements = tuple(
+        Judgement(file, operator, collector.request.soc, tuple(collector.found[file, operator]))
+        for file, operator in collectors[0].request.subjects
+        for collector in collectors
+    )
+    return HostReport(
+        runtime.get("kind", "none"), runtime.get("torch", ""), runtime.get("torch_npu", ""), judgements
+    )
+
+
+def _run(collector: _Collector, timeout: float, report: Callable[[str], None]) -> None:
+    """Run workers until every operator has been judged."""
+    while remaining := collector.remaining():
+        before = len(collector.finished)
+        ending = _run_worker(replace(collector.request, subjects=remaining), collector, timeout, report)
+        collector.ended(ending)
+        if collector.error is not None:
+            raise collector.error
+        if len(collector.finished) == before:
+            raise OpkitError("a worker of the host judge ended without judging anything", ending)
+
+
+def _run_worker(
+    request: Request, collector: _Collector, timeout: float, report: Callable[[str], None]
+) -> str:
+    """Run one worker to its end; return "" or how it died."""
+    from opkit.cann.load import runtime_environment
+
+    with tempfile.TemporaryDirectory(prefix="opkit-audit-") as directory:
+        folder = Path(directory)
+        (folder / "request.json").write_text(json.dumps(request.to_json()), encoding="utf-8")
+        (folder / "result.jsonl").touch()
+        environment = {**_environment(), "OPKIT_SOC": request.soc, "OPKIT_CANN": request.cann}
+        runtime_environment(request.stand_in, request.soc)
+        with (folder / "output").open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "opkit.audit.worker", "request.json", "result.jsonl"],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+            try:
+                hung = _follow(process, folder / "result.jsonl", collector, timeout, report)
+            finally:
+                _kill_group(process)
+        tail = (folder / "output").read_text(encoding="utf-8", errors="replace")
+    if hung:
+        return f"no answer within {timeout:g} s; its process group was killed{_last_lines(tail)}"
+    if process.returncode:
+        return f"the process died of {_death(process.returncode)}{_last_lines(tail)}"
+    return ""
+
+
+def _follow(
+    process: subprocess.Popen[bytes],
+    path: Path,
+    collector: _Collector,
+    timeout: float,
+    report: Callable[[str], None],
+) -> bool:
+    """Hand over each line as it comes; return True when there was none for too long."""
+    last_news = time.monotonic()
+    rest = b""
+    with path.open("rb") as stream:
+        while True:
+            running = process.poll() is None
+            data = stream.read()
+            if data:
+                last_news = time.monotonic()
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    collector.take(json.loads(line))
+                if collector.current:
+                    report(f"{collector.request.soc} {collector.current[1]}")
+            elif not running:
+                return False
+            elif time.monotonic() - last_news > timeout:
+                return True
+            else:
+                time.sleep(_POLL_SECONDS)
