@@ -80,7 +80,7 @@ CASES = {
     "cross_entropy": (lambda a: F.cross_entropy(a, torch.arange(4, device=a.device)), A),
     "empty_result": (lambda a: a[:0] + 1, A),
     "complex": (lambda a, b: torch.complex(a, b) * 2j, A, B),
-}  # fmt: skip
+}
 
 
 def parts(value):
@@ -175,11 +175,16 @@ def check_out():
 
 def check_gradients():
     functions = [
-        lambda a: F.layer_norm(F.gelu(a), (6,)), lambda a: a.softmax(-1) ** 2, lambda a: F.rms_norm(a, (6,)),
-        lambda a: a.sort()[0] * a.sigmoid(), lambda a: F.linear(a, S.to(a.device)),
-        lambda a: F.cross_entropy(a, torch.arange(4, device=a.device)), lambda a: a[[0, 0, 2]].exp(),
-        lambda a: a @ S.to(a.device), lambda a: a.std(1),
-    ]  # fmt: skip
+        lambda a: F.layer_norm(F.gelu(a), (6,)),
+        lambda a: a.softmax(-1) ** 2,
+        lambda a: F.rms_norm(a, (6,)),
+        lambda a: a.sort()[0] * a.sigmoid(),
+        lambda a: F.linear(a, S.to(a.device)),
+        lambda a: F.cross_entropy(a, torch.arange(4, device=a.device)),
+        lambda a: a[[0, 0, 2]].exp(),
+        lambda a: a @ S.to(a.device),
+        lambda a: a.std(1),
+    ]
     for number, function in enumerate(functions):
         host, there = A.clone().requires_grad_(), A.npu().requires_grad_()
         function(host).sum().backward()
@@ -227,10 +232,14 @@ def check_values_for_the_host():
 def check_waits_are_refused_in_capture():
     x = A.npu()
     bodies = {
-        "item": lambda: x.sum().item(), "nonzero": lambda: x.nonzero(), "mask": lambda: x[x > 0],
-        "equal": lambda: torch.equal(x, x), "cpu": lambda: x.cpu(), "host index": lambda: x[torch.tensor([0, 1])],
+        "item": lambda: x.sum().item(),
+        "nonzero": lambda: x.nonzero(),
+        "mask": lambda: x[x > 0],
+        "equal": lambda: torch.equal(x, x),
+        "cpu": lambda: x.cpu(),
+        "host index": lambda: x[torch.tensor([0, 1])],
         "host operator": lambda: torch.linalg.cholesky_ex(x[:, :4]),
-    }  # fmt: skip
+    }
     for name, body in bodies.items():
         device.journal()
         raised(RuntimeError, lambda run=body: capture(run))

@@ -32,8 +32,10 @@ def check_view_shares_memory():
         view = cpu_view(tensor)
         assert view.device.type == "cpu"
         assert (view.size(), view.stride(), view.storage_offset()) == (
-            tensor.size(), tensor.stride(), tensor.storage_offset(),
-        )  # fmt: skip
+            tensor.size(),
+            tensor.stride(),
+            tensor.storage_offset(),
+        )
         assert torch.equal(view, tensor.cpu())
     cpu_view(x)[2, 3] = -1.0
     assert x.cpu()[2, 3].item() == -1.0

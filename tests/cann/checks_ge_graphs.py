@@ -81,21 +81,30 @@ def check_many_functions():
     functions = {
         "arithmetic": lambda a, b, i: (a + 2 * b - 1) / (b.abs() + 1),
         "reduce": lambda a, b, i: (a.sum(1), b.mean(0, keepdim=True), a.max(1)[0], a.argmax(1), a.norm()),
-        "shapes": lambda a, b, i: (torch.cat([a, b], 1)[:, 1:9:2], a.t().reshape(3, 8), a[None].expand(2, 4, 6)),
+        "shapes": lambda a, b, i: (
+            torch.cat([a, b], 1)[:, 1:9:2],
+            a.t().reshape(3, 8),
+            a[None].expand(2, 4, 6),
+        ),
         "gather": lambda a, b, i: (a[i], a[:, 2], F.embedding(i, b), a.gather(1, i[None].expand(4, 2))),
         "compare": lambda a, b, i: torch.where((a > b) & (a < 1), a, b),
         "types": lambda a, b, i: (a.half() * 2, (a > 0).to(torch.int32), i + 0.5),
         "activations": lambda a, b, i: F.gelu(a) + F.silu(b) + a.tanh() + b.sigmoid() + F.relu(a) + a.erf(),
         "stack": lambda a, b, i: torch.stack([a, b]).permute(1, 0, 2).contiguous(),
         "topk": lambda a, b, i: a.topk(2),
-        "exp": lambda a, b, i: (a.exp().log() - a.abs().sqrt(), a.pow(2), torch.maximum(a, b), a.clamp(-1, 1)),
+        "exp": lambda a, b, i: (
+            a.exp().log() - a.abs().sqrt(),
+            a.pow(2),
+            torch.maximum(a, b),
+            a.clamp(-1, 1),
+        ),
         "factory": lambda a, b, i: a + torch.ones(6, device=a.device) * torch.arange(6, device=a.device),
         "tril": lambda a, b, i: (a @ b.t()).tril(),
         "norm": lambda a, b, i: F.layer_norm(a, (6,), b[0], b[1]),
         "softmax": lambda a, b, i: (a.softmax(-1), F.log_softmax(b, 1)),
         "unused input": lambda a, b, i: b.neg(),
         "cumsum": lambda a, b, i: a.cumsum(1),
-    }  # fmt: skip
+    }
     failed = []
     for name, function in functions.items():
         expected = function(a, b, i)
@@ -137,14 +146,18 @@ OP = define(
     "custom(Tensor x, Tensor? y, Tensor[] z, float a=1.5, int b=2, bool c=True) -> (Tensor, Tensor)",
     lambda x, y, z, a=1.5, b=2, c=True: (x.new_empty(x.shape), x.new_empty(x.shape[:1])),
     "OpkitCustom",
-    [("x", "required"), ("y", "optional"), ("z", "dynamic")], [("first", "required"), ("second", "required")],
+    [("x", "required"), ("y", "optional"), ("z", "dynamic")],
+    [("first", "required"), ("second", "required")],
     [("scale", "VT_FLOAT"), ("shift", "VT_INT"), ("negate", "VT_BOOL")],
-)  # fmt: skip
+)
 IN_PLACE = define(
-    "place(Tensor(a!) cache, Tensor x, int k=3) -> Tensor", lambda cache, x, k=3: x.new_empty(x.shape),
-    "OpkitPlace", [("cache", "required"), ("x", "required")], [("cache", "required"), ("y", "required")],
+    "place(Tensor(a!) cache, Tensor x, int k=3) -> Tensor",
+    lambda cache, x, k=3: x.new_empty(x.shape),
+    "OpkitPlace",
+    [("cache", "required"), ("x", "required")],
+    [("cache", "required"), ("y", "required")],
     [("k", "VT_INT")],
-)  # fmt: skip
+)
 ge_custom.register_node(
     "OpkitCustom",
     ge_custom.NodeSpec("opkitge::custom", {"a": "scale", "b": "shift", "c": "negate"}, ("first", "second")),
@@ -156,10 +169,11 @@ swapped = False
 @torchair.register_fx_node_ge_converter(OP)
 def convert_custom(x, y, z, a=1.5, b=2, c=True, meta_outputs=None):
     first, second = ge.custom_op(
-        "OpkitCustom", inputs={"x": y if swapped else x, "y": x if swapped else y, "z": z},
+        "OpkitCustom",
+        inputs={"x": y if swapped else x, "y": x if swapped else y, "z": z},
         attrs={"scale": ge.attr.Float(a), "shift": ge.attr.Int(b), "negate": ge.attr.Bool(c)},
         outputs=["first", "second"],
-    )  # fmt: skip
+    )
     return first, second
 
 
@@ -258,8 +272,13 @@ def check_without_reference_nothing_is_computed():
 
 @torch.no_grad()
 def check_unknown_node_fails_by_name():
-    op = define("unknown(Tensor x) -> Tensor", lambda x: x.new_empty(x.shape), "OpkitUnknown", [("x", "required")],
-                [("y", "required")])  # fmt: skip
+    op = define(
+        "unknown(Tensor x) -> Tensor",
+        lambda x: x.new_empty(x.shape),
+        "OpkitUnknown",
+        [("x", "required")],
+        [("y", "required")],
+    )
 
     @torchair.register_fx_node_ge_converter(op)
     def convert(x, meta_outputs=None):
@@ -272,9 +291,14 @@ def check_unknown_node_fails_by_name():
 
 @torch.no_grad()
 def check_wrong_output_shape_is_found():
-    """The reference decides, through its Meta, what GE infers; a converter that returns another output is caught."""
-    op = define("shapes(Tensor x) -> (Tensor, Tensor)", lambda x: (x.new_empty(x.shape), x.new_empty(x.shape[:1])),
-                "OpkitShapes", [("x", "required")], [("a", "required"), ("b", "required")])  # fmt: skip
+    """GE infers from the operator's Meta, so a converter that returns another output is caught."""
+    op = define(
+        "shapes(Tensor x) -> (Tensor, Tensor)",
+        lambda x: (x.new_empty(x.shape), x.new_empty(x.shape[:1])),
+        "OpkitShapes",
+        [("x", "required")],
+        [("a", "required"), ("b", "required")],
+    )
     bind_reference("opkitge::shapes", lambda x: (x + 1, x.sum(1)))
     ge_custom.register_node("OpkitShapes", ge_custom.NodeSpec("opkitge::shapes", outputs=("a", "b")))
 

@@ -29,11 +29,13 @@ def raised(kind, run):
 
 def check_every_kind_of_argument():
     name = define(
-        "kinds(Tensor x, Tensor? y, Tensor[] z, float a=1.5, *, int[] n=[1, 2], ScalarType? dtype=None) -> (Tensor, Tensor[])",
+        "kinds(Tensor x, Tensor? y, Tensor[] z, float a=1.5, *, int[] n=[1, 2], ScalarType? dtype=None)"
+        " -> (Tensor, Tensor[])",
         lambda x, y, z, a=1.5, *, n=(1, 2), dtype=None: (
-            torch.empty_like(x, dtype=dtype), [torch.empty_like(t) for t in z],
+            torch.empty_like(x, dtype=dtype),
+            [torch.empty_like(t) for t in z],
         ),
-    )  # fmt: skip
+    )
     seen = []
 
     def function(x, y, z, a, *, n, dtype):

@@ -137,20 +137,39 @@ CASES = [
     ("Pack", {"x0": A, "x1": B}, {"axis": 1, "N": 2}, torch.stack([A, B], 1)),
     ("StridedSliceV2", {"x": A, "begin": [1], "end": [9], "axes": [1], "strides": [2]}, {}, A[:, 1:9:2]),
     ("StridedSliceV2", {"x": A, "begin": [-2], "end": [-1], "axes": [0], "strides": [1]}, {}, A[-2:-1]),
-    ("StridedSlice", {"x": A, "begin": [1, 0], "end": [2, 9], "strides": [1, 1]}, {"shrink_axis_mask": 1}, A[1]),
-    ("AsStrided", {"x": A, "size": [2, 2], "stride": [1, 4], "storage_offset": 3}, {}, A.as_strided((2, 2), (1, 4), 3)),
+    (
+        "StridedSlice",
+        {"x": A, "begin": [1, 0], "end": [2, 9], "strides": [1, 1]},
+        {"shrink_axis_mask": 1},
+        A[1],
+    ),
+    (
+        "AsStrided",
+        {"x": A, "size": [2, 2], "stride": [1, 4], "storage_offset": 3},
+        {},
+        A.as_strided((2, 2), (1, 4), 3),
+    ),
     ("BroadcastTo", {"x": A[:1], "shape": [3, 4]}, {}, A[:1].expand(3, 4)),
     ("Fill", {"dims": [2, 2], "value": torch.tensor(7.0)}, {}, torch.full((2, 2), 7.0)),
     ("Range", {"start": 1, "limit": 9, "delta": 3}, {}, torch.arange(1, 9, 3)),
-    ("ScatterElements", {"data": A, "indices": [[0], [1], [2]], "updates": B[:, :1].contiguous()}, {"axis": 1},
-     A.scatter(1, torch.tensor([[0], [1], [2]]), B[:, :1])),
+    (
+        "ScatterElements",
+        {"data": A, "indices": [[0], [1], [2]], "updates": B[:, :1].contiguous()},
+        {"axis": 1},
+        A.scatter(1, torch.tensor([[0], [1], [2]]), B[:, :1]),
+    ),
     ("GatherElements", {"x": A, "index": [[0, 3]]}, {"dim": 1}, A.gather(1, torch.tensor([[0, 3]]))),
     ("IndexByTensor", {"x": A, "indices0": [3, 0]}, {"indices_mask": [0, 1]}, A[:, [3, 0]]),
     ("MaskedFill", {"x": A, "mask": A > 0, "value": torch.tensor(0.5)}, {}, A.masked_fill(A > 0, 0.5)),
     ("Tile", {"x": A, "multiples": [2, 1]}, {}, A.repeat(2, 1)),
     ("Bitcast", {"x": A}, {"type": 3}, A.view(torch.int32)),
-    ("PadV3", {"x": A, "paddings": [[0, 0], [1, 2]], "constant_values": None}, {}, torch.nn.functional.pad(A, (1, 2))),
-]  # fmt: skip
+    (
+        "PadV3",
+        {"x": A, "paddings": [[0, 0], [1, 2]], "constant_values": None},
+        {},
+        torch.nn.functional.pad(A, (1, 2)),
+    ),
+]
 
 
 @pytest.mark.parametrize(
@@ -167,9 +186,11 @@ def test_nodes_with_several_outputs():
     parts = run("SplitV", {"x": A, "size_splits": [1, -1], "split_dim": 1}, {"num_split": 2}, ("y0", "y1"))
     assert [tuple(part.size()) for part in parts] == [(3, 1), (3, 3)]
     y, mean, _ = run(
-        "LayerNormV4", {"x": A, "normalized_shape": [4], "gamma": B[0], "beta": B[1]}, {"epsilon": 1e-5},
+        "LayerNormV4",
+        {"x": A, "normalized_shape": [4], "gamma": B[0], "beta": B[1]},
+        {"epsilon": 1e-5},
         ("y", "mean", "rstd"),
-    )  # fmt: skip
+    )
     assert torch.allclose(y, torch.nn.functional.layer_norm(A, (4,), B[0], B[1]), atol=1e-5)
     assert torch.allclose(mean.flatten(), A.mean(1))
     values, indices = run("TopKV2", {"x": A, "k": 2}, {}, ("values", "indices"))
@@ -182,9 +203,10 @@ def test_in_place_output_is_the_memory_of_its_input():
     built = Builder()
     moved = built.add("TensorMove", [("x", built.data(data))])
     scattered = built.add(
-        "ScatterNdUpdate", [("var", f"{moved}:0"), ("indices", built.const([[1]])), ("updates", built.data(B[:1]))],
+        "ScatterNdUpdate",
+        [("var", f"{moved}:0"), ("indices", built.const([[1]])), ("updates", built.data(B[:1]))],
         outputs=("var",),
-    )  # fmt: skip
+    )
     graph = built.parse(f"{scattered}:0", f"{moved}:0")
     after, before = interpret(graph, built.inputs).outputs
     assert torch.equal(after[1], B[0])
