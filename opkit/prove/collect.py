@@ -67,7 +67,8 @@ class Collector:
             self.notes[subject].append(event["text"])
         elif kind == "omitted":
             self.omitted[subject].add(event["stage"])
-            self.notes[subject].append(event["text"])
+            if event["text"] not in self.notes[subject]:
+                self.notes[subject].append(event["text"])
         elif kind == "elsewhere":
             self.elsewhere[subject] = event["text"]
             self.finished[subject] = None

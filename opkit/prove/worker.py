@@ -105,7 +105,7 @@ class _Judge:
             names = ()
         for name in names:
             self._begin(name)
-            if name == "values" and self._omit_values(subject):
+            if self._omit(name, subject):
                 continue
             result = self._run(name, subject)
             self._stage(result)
@@ -167,9 +167,15 @@ class _Judge:
         self._begin("host")
         return meta, meta and _succeeds(lambda: operator(*args, **kwargs))
 
-    def _omit_values(self, subject: Subject) -> bool:
+    def _omit(self, name: str, subject: Subject) -> bool:
+        """Leave out a stage that does not apply, and say why."""
         reason = ""
-        if self.declared.reference is None:
+        if subject.case.raises:
+            if name not in ("schema", "meta", "host"):
+                reason = "the case is one that the operator refuses: no graph was tried"
+        elif name != "values":
+            return False
+        elif self.declared.reference is None:
             reason = "values not compared: the YAML names no reference function"
         elif not subject.runs:
             reason = "values not compared: no run was executed"
@@ -178,7 +184,7 @@ class _Judge:
                 "values not compared in GE: the operator has an NPU kernel of its own, which GE does not run"
             )
         if reason:
-            self.channel.send("omitted", stage="values", text=reason, **self.identity)
+            self.channel.send("omitted", stage=name, text=reason, **self.identity)
         return bool(reason)
 
     def _note(self, text: str) -> None:

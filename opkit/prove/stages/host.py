@@ -27,8 +27,12 @@ def run(subject: Subject) -> StageResult:
         results = results_of(subject.operator(*args, **kwargs))
         after = on_cpu(given)
     except Exception as error:
+        if subject.case.raises:
+            return proved(NAME, refuses=first_line(error), **evidence)
         return failed(NAME, f"the eager kernel raises: {first_line(error)}", **evidence)
     evidence["outputs"] = fake.describe(results)
+    if subject.case.raises:
+        return failed(NAME, "the eager kernel accepts inputs of which the case says `raises`", **evidence)
     if has_meta(subject.name):
         wrong = _differences(results, fake.call(subject.operator, given).results)
         if wrong:

@@ -39,8 +39,12 @@ def run(subject: Subject) -> StageResult:
     try:
         call = fake.call(subject.operator, sets[0])
     except Exception as error:
+        if subject.case.raises:
+            return proved(NAME, refuses=first_line(error), **evidence)
         return failed(NAME, f"the Meta kernel raises for case {subject.case.name!r}: {first_line(error)}")
     evidence["outputs"] = fake.describe(call.results)
+    if subject.case.raises:
+        return failed(NAME, "the Meta kernel accepts inputs of which the case says `raises`", **evidence)
     problem = _outputs(subject, call) or _rule(subject, call, evidence)
     if problem:
         return failed(NAME, problem, **evidence)
