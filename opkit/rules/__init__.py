@@ -17,6 +17,7 @@ RULES = (
     "opk102_no_effect",
     "opk103_no_output_rule",
     "opk104_no_tensor_argument",
+    "opk105_argument_called_mode",
     "opk106_mutating_with_other_results",
     "opk107_shared_alias",
     "opk108_misleading_name",

@@ -43,6 +43,7 @@ PAGES = {
     "OPK102": "opk102_no_effect",
     "OPK103": "opk103_no_output_rule",
     "OPK104": "opk104_no_tensor_argument",
+    "OPK105": "opk105_argument_called_mode",
     "OPK106": "opk106_mutating_with_other_results",
     "OPK107": "opk107_shared_alias",
     "OPK108": "opk108_misleading_name",
