@@ -119,6 +119,28 @@ def test_a_captured_graph_replays_its_copies() -> None:
     )
 
 
+def test_host_lists_of_a_captured_kernel_are_updated_between_replays() -> None:
+    check(
+        """
+        q, k = torch.randn(2, 4, 1, 64).half().npu(), torch.randn(2, 4, 16, 64).half().npu()
+        def attend(q, k, lengths):
+            return torch_npu.npu_fused_infer_attention_score(
+                q, k, k, num_heads=4, scale=0.1, input_layout="BNSD", actual_seq_lengths_kv=lengths)[0]
+        compiled = torch.compile(attend, backend="npugraph_ex", fullgraph=True, dynamic=True)
+        counts = []
+        for lengths in ([3, 4], [5, 6], [7, 9]):
+            assert compiled(q, k, lengths).shape == q.shape
+            torch.npu.synchronize()
+            events = s.take_journal()
+            assert not [e for e in events if e.event == "refuse"], events
+            kinds = ("capture_end", "replay", "uncomputed")
+            counts.append([sum(e.event == kind for e in events) for kind in kinds])
+        # One capture (and the empty one that makes the pool), and one kernel run for each of three replays.
+        assert counts == [[2, 1, 1], [0, 1, 1], [0, 1, 1]], counts
+        """
+    )
+
+
 def test_importing_torch_npu_first_is_an_error_that_says_what_to_do() -> None:
     done = run_opkit("run", "-m", "opkit.cann.load")
     assert done.returncode == 0, done.stderr
