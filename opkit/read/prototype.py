@@ -31,6 +31,7 @@ _ATTRIBUTE_TYPES = {
     "list_type": "VT_LIST_DATA_TYPE",
     "list_data_type": "VT_LIST_DATA_TYPE",
     "list_list_int": "VT_LIST_LIST_INT",
+    "list_list_float": "VT_LIST_LIST_FLOAT",
     "listint": "VT_LIST_INT",
     "listfloat": "VT_LIST_FLOAT",
     "listbool": "VT_LIST_BOOL",
