@@ -82,8 +82,8 @@ def test_dtypes_come_from_the_cases() -> None:
 
 def test_printed_json_reads_back_as_the_same_prototype(tmp_path: Path) -> None:
     op = spec(
-        "f(Tensor(a!) x, Tensor? y, Tensor[] z, int n=3, bool b=True, str s='q', *, float[] l, int[][] m, float[][] w, "
-        "int[]? k=None) -> Tensor",
+        "f(Tensor(a!) x, Tensor? y, Tensor[] z, int n=3, bool b=True, str s='q', *, float[] l, int[][] m, "
+        "float[][] w, int[]? k=None) -> Tensor",
         cases='[{x: "f16[2]", y: null, z: ["f16[2]"], l: [1.0], m: [[1]], w: [[1.0]]}]',
     )
     path = tmp_path / "f.json"
