@@ -1,0 +1,1 @@
+"""One benchmark per promise of speed. `python -m bench` runs them all."""
