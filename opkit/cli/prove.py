@@ -49,7 +49,12 @@ def _modes(_context: click.Context, _parameter: click.Parameter, value: str) -> 
 @click.option("--package", metavar="DIR", default=None, help="Prove this generated package as it is on disk.")
 @click.option("--import", "imports", multiple=True, metavar="MODULE", help="Import first; may be repeated.")
 @click.option("--format", "format_", type=click.Choice(["full", "json"]), default="full", show_default=True)
-@click.option("--output-file", type=click.Path(dir_okay=False), default=None, help="Write the report there.")
+@click.option(
+    "--output-file",
+    type=click.Path(dir_okay=False),
+    default=None,
+    help="Write the report there; the screen shows the full one.",
+)
 @click.option(
     "--timeout", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Seconds for one stage."
 )
@@ -151,16 +156,15 @@ def _write(proof: Proof, format_: str, output_file: str | None) -> None:
     from opkit.report import proof as full
     from opkit.report import proof_json
 
-    if format_ == "json":
-        text = proof_json.render(proof)
-    else:
-        terminal = output_file is None and sys.stdout.isatty()
-        color = terminal and "NO_COLOR" not in os.environ
-        text = full.render(proof, _width() if terminal else full.WIDTH, color)
-    if output_file is None:
-        click.echo(text, nl=False, color=True)
-    else:
+    if output_file is not None:
+        text = proof_json.render(proof) if format_ == "json" else full.render(proof)
         write_atomically(Path(output_file), text)
+    if output_file is None and format_ == "json":
+        click.echo(proof_json.render(proof), nl=False)
+        return
+    terminal = sys.stdout.isatty()
+    color = terminal and "NO_COLOR" not in os.environ
+    click.echo(full.render(proof, _width() if terminal else full.WIDTH, color), nl=False, color=color)
 
 
 def _width() -> int:

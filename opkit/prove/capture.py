@@ -95,6 +95,15 @@ def forget(runtime: str) -> None:
         journal()
 
 
+def uncomputed(runtime: str) -> list[str]:
+    """List the kernels launched since the last look that the stand-in did not compute."""
+    if runtime != "stand-in":
+        return []
+    from opkit.cann.device import journal
+
+    return [event.name for event in journal() if event.event == "uncomputed"]
+
+
 def refusals(runtime: str) -> list[str]:
     """List the runtime calls that were refused since the last look: function, code and why."""
     if runtime != "stand-in":

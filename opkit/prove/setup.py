@@ -119,7 +119,7 @@ class Setup:
     def _register(self, op_file: OpFile) -> None:
         """Register what `opkit gen` would write; an operator that cannot be does not stop the others."""
         from opkit.emit.meta_custom_op import check
-        from opkit.register import register
+        from opkit.registration import register
         from opkit.shape.rule import resolve
 
         usable = []

@@ -52,6 +52,8 @@ class Subject:
     operator: Any = None
     # A function of the YAML's `call:` to compile in place of the bare operator.
     call: Function | None = None
+    # Kernels that the operator launches and that the stand-in cannot compute: its values mean nothing then.
+    uncomputed: list[str] = field(default_factory=list)
     # What ran and what it gave, for the values stage: (inputs before, results, inputs after), all on the CPU.
     runs: list[Run] = field(default_factory=list)
 

@@ -177,6 +177,8 @@ class _Judge:
             return False
         elif self.declared.reference is None:
             reason = "values not compared: the YAML names no reference function"
+        elif subject.uncomputed:
+            reason = f"values not compared: the stand-in does not compute {', '.join(subject.uncomputed)}"
         elif not subject.runs:
             reason = "values not compared: no run was executed"
         elif self.setting.mode == "ge" and not kernels.is_bound(subject):

@@ -72,11 +72,13 @@ def test_an_edited_package_is_judged_as_it_is(ops: Path) -> None:
     text = meta.read_text()
     assert "x.new_empty(x.shape)" in text
     meta.write_text(text.replace("x.new_empty(x.shape)", "x.new_empty(x.shape, dtype=torch.float32)"))
-    done = opkit(*arguments, "--output-file", "report.txt", cwd=ops)
-    assert (done.returncode, done.stdout) == (1, "")
-    report = (ops / "report.txt").read_text()
-    assert "result 0 is float32[5, 7], the declared rule says float16[5, 7]" in report
-    assert "0 of 2 enter" in report
+    done = opkit(*arguments, "--format", "json", "--output-file", "out/report.json", cwd=ops)
+    assert done.returncode == 1
+    reason = "result 0 is float32[5, 7], the declared rule says float16[5, 7]"
+    assert f"meta: {reason}" in done.stdout
+    assert "0 of 2 enter" in done.stdout
+    report = json.loads((ops / "out" / "report.json").read_text())
+    assert {op["modes"]["npugraph_ex"]["reason"] for op in report["operators"]} == {f"meta: {reason}"}
 
 
 def test_mistakes_in_the_yaml_exit_with_1(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opkit.prove import fake
+from opkit.prove import capture, fake
 from opkit.prove.kernels import describe_kernel
 from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.subject import Subject, first_line, flat_tensors, on_cpu, on_npu, place, results_of
@@ -23,6 +23,7 @@ def run(subject: Subject) -> StageResult:
     given = on_npu(subject.inputs())
     before = on_cpu(given)
     args, kwargs = given.call()
+    capture.forget(subject.setting.runtime)
     try:
         results = results_of(subject.operator(*args, **kwargs))
         after = on_cpu(given)
@@ -33,6 +34,9 @@ def run(subject: Subject) -> StageResult:
     evidence["outputs"] = fake.describe(results)
     if subject.case.raises:
         return failed(NAME, "the eager kernel accepts inputs of which the case says `raises`", **evidence)
+    subject.uncomputed = capture.uncomputed(subject.setting.runtime)
+    if subject.uncomputed:
+        evidence["not computed here"] = subject.uncomputed
     if has_meta(subject.name):
         wrong = _differences(results, fake.call(subject.operator, given).results)
         if wrong:
@@ -51,7 +55,7 @@ def run(subject: Subject) -> StageResult:
             **evidence,
         )
     unwritten = [a for a, _ in before.tensors() if a[0] in mutated and a not in written]
-    if unwritten and subject.declared.reference is not None:
+    if unwritten and subject.declared.reference is not None and not subject.uncomputed:
         return failed(
             NAME,
             f"the schema says that {place(unwritten[0])} is written, the kernel left it as it was; "
