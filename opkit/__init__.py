@@ -5,4 +5,19 @@ scaffolds operator packages, and proves that each operator enters the npugraph_e
 Importing this package imports neither torch nor torch_npu.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opkit.registration.package import register as register
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    if name == "register":
+        from opkit.registration.package import register
+
+        return register
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

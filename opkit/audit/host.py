@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from opkit.audit.protocol import AGREES, BOTH_RAISE, DIFFERS, HOST_RAISES, RULE_RAISES, Comparison
+from opkit.audit.protocol import AGREES, BOTH_RAISE, DIFFERS, HOST_RAISES, RULE_RAISES, UNUSABLE, Comparison
 from opkit.audit.variations import Variation
+from opkit.errors import OpkitError
 from opkit.model.operator import OpSpec
 from opkit.prove.subject import first_line, on_npu, place, results_of
 from opkit.prove.values import Inputs, inputs
@@ -23,7 +24,10 @@ def compare(
     variation: Variation, spec: OpSpec, operator: Function, rule: Function, primary: bool
 ) -> Comparison:
     """Make one call of both."""
-    given = inputs(spec.schema, variation.case, variation.size)
+    try:
+        given = inputs(spec.schema, variation.case, variation.size)
+    except OpkitError as error:
+        return Comparison(variation.name, UNUSABLE, "", str(error))
     if variation.strided:
         given = given.map(_transposed_in_memory)
     host, host_raised = _outcome(operator, on_npu(given), full=False)

@@ -21,7 +21,7 @@ def rule_function(
     """
     from opkit.emit.meta_kernel import Options, prepared
     from opkit.prove.entry import load_function
-    from opkit.register import register
+    from opkit.registration import register
 
     kernel = prepared(_alone(spec, op_file), Options(namespace, environment))[-1]
     module = register(_alone(spec, op_file), "library", namespace, environment)

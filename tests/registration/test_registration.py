@@ -10,7 +10,7 @@ from declarations import SAMPLE, entry, fresh_namespace, import_text, op_file
 
 from opkit.emit import emit_meta
 from opkit.errors import OpkitError
-from opkit.register import register
+from opkit.registration import register
 
 
 @pytest.mark.parametrize("style", ["library", "custom-op"])
