@@ -24,7 +24,7 @@ def check_path(path: str | Path, torch_version: str | None = None) -> list[Diagn
     if op_file is not None:
         broken = frozenset(d.operator for d in found if d.severity is Severity.ERROR)
         found = (*found, *check(op_file, torch_version, broken))
-    ignored = _ignored_codes(Path(path))
+    ignored = ignored_codes(Path(path))
     # Two parts of opkit may find the same; one of them is enough.
     unique = {(d.code, d.mark, d.operator): d for d in reversed(found)}
     kept = [d for d in unique.values() if d.code not in ignored and not _is_silenced(d, op_file)]
@@ -40,8 +40,11 @@ def _is_silenced(diagnostic: Diagnostic, op_file: OpFile | None) -> bool:
     )
 
 
-def _ignored_codes(path: Path) -> frozenset[str]:
-    """Read `ignore` of `[tool.opkit]` in the nearest pyproject.toml above the file."""
+def ignored_codes(path: Path) -> frozenset[str]:
+    """Read `ignore` of `[tool.opkit]` in the nearest pyproject.toml above the file.
+
+    Raises OpkitError if the table cannot be used.
+    """
     for directory in path.absolute().parents:
         config = directory / "pyproject.toml"
         if config.is_file():

@@ -19,7 +19,21 @@ FORMATS = ("full", "concise", "json", "github", "junit", "sarif")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="full", show_default=True)
 @click.option("--output-file", type=click.Path(dir_okay=False), help="Write the findings to this file.")
 @click.option("--torch-version", metavar="X.Y", help="Check the operators of this torch version only.")
-def command(files: tuple[str, ...], format_: str, output_file: str | None, torch_version: str | None) -> None:
+@click.option(
+    "--against",
+    "sources",
+    multiple=True,
+    metavar="SOURCE",
+    help="Compare with hand-written kernels and converters: a Python or C++ file, a directory or a module. "
+    "Can be given several times; the sources are read, never imported.",
+)
+def command(
+    files: tuple[str, ...],
+    format_: str,
+    output_file: str | None,
+    torch_version: str | None,
+    sources: tuple[str, ...],
+) -> None:
     """Find every mistake in operator YAML that can be seen without running.
 
     Exits with 1 if there is an error or a warning (notes do not count), with 2 if a file cannot be read.
@@ -40,6 +54,8 @@ def command(files: tuple[str, ...], format_: str, output_file: str | None, torch
     try:
         for file in files:
             diagnostics += check_path(file, torch_version)
+        if sources:
+            diagnostics += _compare(files, sources, torch_version)
     except OpkitError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
@@ -53,6 +69,16 @@ def command(files: tuple[str, ...], format_: str, output_file: str | None, torch
     if any(d.code == UNREADABLE for d in diagnostics):
         sys.exit(2)
     sys.exit(1 if any(d.severity.value != "note" for d in diagnostics) else 0)
+
+
+def _compare(files: tuple[str, ...], sources: tuple[str, ...], torch_version: str | None) -> list[Diagnostic]:
+    from opkit.against import compare
+    from opkit.check import ignored_codes
+    from opkit.read import read_file
+
+    op_files = [op_file for file in files if (op_file := read_file(file, torch_version)[0]) is not None]
+    ignored = {code for file in files for code in ignored_codes(Path(file))}
+    return [d for d in compare(op_files, sources) if d.code not in ignored]
 
 
 def _is_version(text: str) -> bool:

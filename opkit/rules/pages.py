@@ -1,7 +1,7 @@
 """The page of each diagnostic code: what it means, why it matters, what to do.
 
 A page is the docstring of the module named after the code. Codes: from 001 reading, from 101 graph entry,
-from 201 the meaning of rules and the Meta kernel, from 301 GE,
+from 201 the meaning of rules and the Meta kernel, from 220 hand-written code beside the schema, from 301 GE,
 from 320 commands.
 """
 
@@ -67,6 +67,23 @@ PAGES = {
     "OPK210": "opk210_custom_op_alias",
     "OPK211": "opk211_custom_op_overload",
     "OPK212": "opk212_custom_op_keyword_tensor",
+    "OPK220": "opk220_source_not_compared",
+    "OPK221": "opk221_parameters",
+    "OPK222": "opk222_required_parameter",
+    "OPK223": "opk223_default_differs",
+    "OPK224": "opk224_renamed_parameter",
+    "OPK225": "opk225_result_count",
+    "OPK226": "opk226_stale_name",
+    "OPK227": "opk227_without_meta",
+    "OPK228": "opk228_meta_twice",
+    "OPK229": "opk229_size_as_number",
+    "OPK230": "opk230_device",
+    "OPK231": "opk231_result_is_argument",
+    "OPK232": "opk232_number_as_dtype",
+    "OPK233": "opk233_undefined_name",
+    "OPK240": "opk240_kernel_returns_argument",
+    "OPK241": "opk241_kernel_writes_argument",
+    "OPK243": "opk243_number_of_size_in_cpp",
     "OPK301": "opk301_ge_argument",
     "OPK302": "opk302_ge_mutable_container",
     "OPK303": "opk303_ge_result",
