@@ -2,7 +2,7 @@
 
 The host code is called eagerly on NPU tensors, the rule on fake tensors of the same sizes. Compared are
 shapes, dtypes, strides and device type of every result, which results are an argument or share its memory,
-which are None, which arguments changed their shape, and whether the call is refused; not the text of a refusal.
+which are None, which arguments changed their shape, and whether the call is refused, but not in which words.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from opkit.shape.scope import Environment
 def machine_environment() -> Environment:
     """Read the versions of torch and CANN and the SoC; what cannot be read is None.
 
-    torch_npu 2.6 to 2.13: `torch.npu.get_device_name` gives the SoC's name, `torch_npu.npu.utils` CANN's version.
+    `torch.npu.get_device_name` gives the SoC's name, `torch_npu.npu.utils.get_cann_version` CANN's (2.13).
     """
     import torch
     import torch_npu

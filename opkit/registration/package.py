@@ -34,9 +34,9 @@ def register(
 ) -> Registered:
     """Register Meta kernels in this process.
 
-    `what` is "torch_npu" for opkit's own rules of its operators, a YAML file, or an OpFile. An operator that has a
-    Meta kernel keeps it. Of a package's operators those that cannot be registered are listed in `refused`; for
-    files of your own they are an error. `environment` is this machine unless given.
+    `what` is "torch_npu" for opkit's own rules of its operators, a YAML file, or an OpFile. An operator that
+    has a Meta kernel keeps it. Of a package's operators those that cannot be registered are listed in
+    `refused`; for files of your own they are an error. `environment` is this machine unless given.
 
     Raises OpkitError for mistakes in a file or a rule that is no use, and RuntimeError when an operator is
     registered already with another schema.
