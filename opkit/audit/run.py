@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from opkit.audit.protocol import CRASHES, Comparison, HostReport, Judgement, Request
 from opkit.errors import OpkitError
 from opkit.model.operator import OpFile
-from opkit.prove.runner import _death, _environment, _kill_group, _last_lines
+from opkit.processes import run_worker
 
 # Called with (finished operators, all operators, what is judged).
 Progress = Callable[[int, int, str], None]
-
-_POLL_SECONDS = 0.05
 
 
 @dataclass
@@ -139,60 +131,11 @@ def _run_worker(
     request: Request, collector: _Collector, timeout: float, report: Callable[[str], None]
 ) -> str:
     """Run one worker to its end; return "" or how it died."""
-    from opkit.cann.load import runtime_environment
 
-    with tempfile.TemporaryDirectory(prefix="opkit-audit-") as directory:
-        folder = Path(directory)
-        (folder / "request.json").write_text(json.dumps(request.to_json()), encoding="utf-8")
-        (folder / "result.jsonl").touch()
-        environment = {**_environment(), "OPKIT_SOC": request.soc, "OPKIT_CANN": request.cann}
-        runtime_environment(request.stand_in, request.soc)
-        with (folder / "output").open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "opkit.audit.worker", "request.json", "result.jsonl"],
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-            try:
-                hung = _follow(process, folder / "result.jsonl", collector, timeout, report)
-            finally:
-                _kill_group(process)
-        tail = (folder / "output").read_text(encoding="utf-8", errors="replace")
-    if hung:
-        return f"no answer within {timeout:g} s; its process group was killed{_last_lines(tail)}"
-    if process.returncode:
-        return f"the process died of {_death(process.returncode)}{_last_lines(tail)}"
-    return ""
+    def take(event: Mapping[str, Any]) -> None:
+        collector.take(event)
+        if collector.current:
+            report(f"{request.soc} {collector.current[1]}")
 
-
-def _follow(
-    process: subprocess.Popen[bytes],
-    path: Path,
-    collector: _Collector,
-    timeout: float,
-    report: Callable[[str], None],
-) -> bool:
-    """Hand over each line as it comes; return True when there was none for too long."""
-    last_news = time.monotonic()
-    rest = b""
-    with path.open("rb") as stream:
-        while True:
-            running = process.poll() is None
-            data = stream.read()
-            if data:
-                last_news = time.monotonic()
-                *lines, rest = (rest + data).split(b"\n")
-                for line in lines:
-                    collector.take(json.loads(line))
-                if collector.current:
-                    report(f"{collector.request.soc} {collector.current[1]}")
-            elif not running:
-                return False
-            elif time.monotonic() - last_news > timeout:
-                return True
-            else:
-                time.sleep(_POLL_SECONDS)
+    environment = {"OPKIT_SOC": request.soc, "OPKIT_CANN": request.cann}
+    return run_worker("opkit.audit.worker", request.to_json(), take, timeout, environment)

@@ -1,0 +1,115 @@
+"""Worker processes: each in a process group of its own, followed line by line, its cause of death kept.
+
+A worker is `python -m MODULE REQUEST RESULT`. It reads one JSON object and writes one per line; what it prints
+is kept apart, so that nothing torch prints can be taken for a finding.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+_POLL_SECONDS = 0.05
+_OUTPUT_LINES = 12
+
+
+def run_worker(
+    module: str,
+    request: Mapping[str, Any],
+    take: Callable[[Mapping[str, Any]], None],
+    timeout: float,
+    environment: Mapping[str, str] | None = None,
+) -> str:
+    """Run a worker to its end; `take` gets each line as it comes. Return "" or how it died.
+
+    A worker that writes nothing for `timeout` seconds is killed, with everything it started.
+    """
+    with tempfile.TemporaryDirectory(prefix="opkit-worker-") as directory:
+        folder = Path(directory)
+        (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        (folder / "result.jsonl").touch()
+        with (folder / "output").open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", module, "request.json", "result.jsonl"],
+                cwd=folder,
+                env={**worker_environment(), **(environment or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+            try:
+                hung = _follow(process, folder / "result.jsonl", take, timeout)
+            finally:
+                _kill_group(process)
+        tail = _last_lines((folder / "output").read_text(encoding="utf-8", errors="replace"))
+    if hung:
+        return f"no answer within {timeout:g} s; its process group was killed{tail}"
+    if process.returncode:
+        return f"the process died of {_death(process.returncode)}{tail}"
+    return ""
+
+
+def worker_environment() -> dict[str, str]:
+    """Give a worker this environment, with the user's directory and opkit importable from its own cwd."""
+    environment = dict(os.environ)
+    package_root = str(Path(__file__).resolve().parents[1])
+    paths = [os.getcwd(), package_root, *environment.get("PYTHONPATH", "").split(os.pathsep)]
+    environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path for path in paths if path))
+    # The worker loads the runtime libraries itself before torch looks for its backends.
+    environment.pop("TORCH_DEVICE_BACKEND_AUTOLOAD", None)
+    return environment
+
+
+def _follow(
+    process: subprocess.Popen[bytes], path: Path, take: Callable[[Mapping[str, Any]], None], timeout: float
+) -> bool:
+    """Hand over each line as it comes; return True when there was none for too long."""
+    last_news = time.monotonic()
+    rest = b""
+    with path.open("rb") as stream:
+        while True:
+            running = process.poll() is None
+            data = stream.read()
+            if data:
+                last_news = time.monotonic()
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    take(json.loads(line))
+            elif not running:
+                return False
+            elif time.monotonic() - last_news > timeout:
+                return True
+            else:
+                time.sleep(_POLL_SECONDS)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of the worker's own process group, compilers it started included."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _death(code: int) -> str:
+    if code < 0:
+        try:
+            return f"signal {signal.Signals(-code).name}"
+        except ValueError:
+            return f"signal {-code}"
+    return f"exit status {code}"
+
+
+def _last_lines(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()][-_OUTPUT_LINES:]
+    return "; its last output:\n" + "\n".join(f"  {line}" for line in lines) if lines else ""
