@@ -25,8 +25,10 @@ def equip() -> None:
     """Installs what computes on the stand-in into this process. torch_npu must be imported."""
     from opkit.cann.aten import install_aten_kernels
     from opkit.cann.ge_engine import engine
+    from opkit.cann.npu_values import install_npu_values
 
     install_aten_kernels()
+    install_npu_values()
     engine()
 
 

@@ -1,7 +1,7 @@
 """An operator waits for values on the stand-in exactly where torch_npu's own host code waits.
 
-Each call is captured twice, in processes of their own: with torch_npu's kernels, which compute nothing but run
-their real host code, and with those that compute.
+Each call is captured twice, in processes of their own: with torch_npu's kernels, which compute nothing but
+run their real host code, and with those that compute.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ calls = {
     "masked_select": lambda: x.masked_select(m),
     "nonzero": lambda: x.nonzero(), "where": lambda: torch.where(m),
     "unique": lambda: i.unique(), "unique_consecutive": lambda: torch.unique_consecutive(i),
-    "equal": lambda: torch.equal(x, x), "allclose": lambda: torch.allclose(x, x), "item": lambda: v.sum().item(),
+    "equal": lambda: torch.equal(x, x),
+    "allclose": lambda: torch.allclose(x, x), "item": lambda: v.sum().item(),
     "bincount": lambda: torch.bincount(i), "histc": lambda: x.histc(),
     "repeat_interleave": lambda: x.repeat_interleave(four, 0),
     "repeat_interleave number": lambda: x.repeat_interleave(2, 0),

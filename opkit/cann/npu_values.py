@@ -1,0 +1,209 @@
+"""Values for some of torch_npu's own operators, after their own host code.
+
+These are the operators that plain torch code reaches without naming them, such as
+scaled_dot_product_attention, and those that most models for the NPU use. torch_npu's kernel runs first and
+decides everything but the values: it checks the arguments, allocates the outputs and launches its aclnn
+kernel, which the journal counts as uncomputed. A task after it writes the values. A call with options that are
+not known here stays uncomputed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from opkit.cann import device
+from opkit.cann.library import standin
+from opkit.cann.operators import fill_defaults, find_operator
+from opkit.cann.views import TaskViews
+
+if TYPE_CHECKING:
+    import torch
+
+_library: Any = None
+
+
+def install_npu_values() -> int:
+    """Puts the values behind torch_npu's kernels, once in a process. Returns how many operators have them.
+
+    Needs torch.library.get_kernel (torch 2.9); before, there are none and the operators stay uncomputed.
+    """
+    import torch
+
+    global _library
+    standin()
+    get_kernel = getattr(torch.library, "get_kernel", None)
+    if get_kernel is None:
+        return 0
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    names = [
+        name for name in VALUES if torch._C._dispatch_has_kernel(name) and has_kernel(name, "PrivateUse1")
+    ]
+    if _library is None:
+        library = torch.library.Library("npu", "IMPL")
+        for name in names:
+            kernel = _kernel(name, get_kernel(name, "PrivateUse1"))
+            library.impl(name.removeprefix("npu::"), kernel, "PrivateUse1", with_keyset=True)
+        _library = library
+    return len(names)
+
+
+def _kernel(name: str, host: Any) -> Callable[..., Any]:
+    operator = find_operator(name)
+    compute = VALUES[name]
+
+    def kernel(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        positional, keywords = fill_defaults(operator, args, kwargs)
+        results = host.call_boxed(keyset, *args, **kwargs)
+        named = dict(zip((argument.name for argument in operator._schema.arguments), positional))
+        _submit(name, compute, {**named, **keywords}, results)
+        return results
+
+    return kernel
+
+
+def _submit(name: str, compute: Callable[..., Any], arguments: dict[str, Any], results: Any) -> None:
+    import torch
+
+    views = TaskViews()
+    given = {key: views.of(value) for key, value in arguments.items()}
+    outputs = views.of(results if isinstance(results, (list, tuple)) else [results])
+
+    def task() -> None:
+        views.require_alive(name)
+        with torch.no_grad():
+            for value, output in zip(compute(given), outputs):
+                if value is not None:
+                    output.copy_(value)
+
+    if not _unknown(name, given):
+        device.launch(name, task)
+
+
+def _unknown(name: str, given: dict[str, Any]) -> bool:
+    """Whether a call uses an option that its function does not know."""
+    if any(given[option] != plain for option, plain in _PLAIN.get(name, {}).items() if option in given):
+        return True
+    if "input_layout" not in given:
+        return False
+    band = given["pre_tockens"] != _NO_BAND or given["next_tockens"] != _NO_BAND
+    mode = given["sparse_mode"]
+    return given["input_layout"] not in _LAYOUTS or mode not in (0, 1, 2, 3) or (mode < 2 and band)
+
+
+_NO_BAND = 2147483647
+_ATTENTION = {
+    "pse": None, "padding_mask": None, "keep_prob": 1.0, "prefix": None, "actual_seq_qlen": None,
+    "actual_seq_kvlen": None, "sink": None, "dropout_mask": None,
+}  # fmt: skip
+# The options that must have this value for the function to be right.
+_PLAIN: dict[str, dict[str, Any]] = {
+    "npu::npu_fusion_attention": _ATTENTION,
+    "npu::npu_fusion_attention_grad_v3": _ATTENTION,
+    "npu::npu_fusion_attention_v3": _ATTENTION,
+    "npu::npu_rotary_mul": {"rotary_mode": "half", "rotate": None},
+}
+# Layout, with the heads as a dim of their own -> permutation to batch, heads, length, size.
+_LAYOUTS = {"BNSD": (0, 1, 2, 3), "BSND": (0, 2, 1, 3), "BSH": (0, 2, 1, 3), "SBH": (1, 2, 0, 3)}
+
+
+def _heads(x: torch.Tensor, layout: str, heads: int) -> torch.Tensor:
+    if x.dim() == 3:
+        x = x.unflatten(-1, (heads, -1))
+    return x.permute(_LAYOUTS[layout])
+
+
+class _Attention:
+    """Softmax attention in float32, with every operand as batch, heads, length, size."""
+
+    def __init__(self, given: dict[str, Any], scale: float) -> None:
+        import torch
+
+        self.layout, heads = given["input_layout"], given["head_num"]
+        self.scale = scale
+        self.query = _heads(given["query"], self.layout, heads).float()
+        key, value = given["key"], given["value"]
+        self.kv_heads = key.size(-1) // self.query.size(-1) if key.dim() == 3 else heads
+        key, value = (_heads(x, self.layout, self.kv_heads).float() for x in (key, value))
+        self.kv_heads = key.size(1)
+        self.key, self.value = (x.repeat_interleave(heads // self.kv_heads, 1) for x in (key, value))
+        scores = self.query @ self.key.mT * scale
+        hidden = _hidden(given, scores.size(-2), scores.size(-1))
+        if hidden is not None:
+            scores = scores.masked_fill(hidden, torch.finfo(torch.float32).min)
+        self.largest = scores.amax(-1, keepdim=True)
+        weights = torch.exp(scores - self.largest)
+        self.total = weights.sum(-1, keepdim=True)
+        self.weights = weights / self.total
+
+    def back(self, x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        """From batch, heads, length, size to the layout and dtype of an operand."""
+        order = _LAYOUTS[self.layout]
+        x = x.permute([order.index(axis) for axis in range(4)])
+        return (x.flatten(2) if like.dim() == 3 else x).to(like.dtype)
+
+    def grouped(self, x: torch.Tensor) -> torch.Tensor:
+        """The sum over the query heads that share a key head."""
+        return x.unflatten(1, (self.kv_heads, -1)).sum(2)
+
+
+def _attention(given: dict[str, Any]) -> list[torch.Tensor]:
+    run = _Attention(given, given["scale"])
+    attention = run.back(run.weights @ run.value, given["query"])
+    # The second and third results are for the backward: row maximum and sum, each eight times.
+    return [attention, *(x.expand(*x.shape[:-1], 8) for x in (run.largest, run.total))]
+
+
+def _attention_grad(given: dict[str, Any]) -> list[torch.Tensor]:
+    run = _Attention(given, given["scale_value"])
+    out = _heads(given["dy"], run.layout, given["head_num"]).float()
+    weights = out @ run.value.mT
+    scores = run.weights * (weights - (weights * run.weights).sum(-1, keepdim=True)) * run.scale
+    return [
+        run.back(scores @ run.key, given["query"]),
+        run.back(run.grouped(scores.mT @ run.query), given["key"]),
+        run.back(run.grouped(run.weights.mT @ out), given["value"]),
+    ]
+
+
+def _hidden(given: dict[str, Any], rows: int, columns: int) -> torch.Tensor | None:
+    """Which scores are masked; sparse modes 2 and 3 are causal, from the first and from the last corner."""
+    import torch
+
+    mode, mask = given["sparse_mode"], given["atten_mask"]
+    if mode in (2, 3):
+        return torch.ones(rows, columns, dtype=torch.bool).triu(1 + (columns - rows if mode == 3 else 0))
+    return None if mask is None else mask.bool()
+
+
+def _rms_norm(given: dict[str, Any]) -> list[torch.Tensor]:
+    import torch
+
+    x, gamma = given["input"], given["gamma"]
+    wide = x.float()
+    rstd = torch.rsqrt(wide.square().mean(list(range(-gamma.dim(), 0)), keepdim=True) + given["epsilon"])
+    return [(wide * rstd * gamma.float()).to(x.dtype), rstd]
+
+
+def _swiglu(given: dict[str, Any]) -> list[torch.Tensor]:
+    import torch
+
+    first, second = given["input"].float().chunk(2, given["dim"])
+    return [torch.nn.functional.silu(first) * second]
+
+
+def _rotary_mul(given: dict[str, Any]) -> list[torch.Tensor]:
+    import torch
+
+    first, second = given["input"].chunk(2, -1)
+    return [given["input"] * given["r1"] + torch.cat([-second, first], -1) * given["r2"]]
+
+
+VALUES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "npu::npu_fusion_attention": _attention,
+    "npu::npu_fusion_attention_grad_v3": _attention_grad,
+    "npu::npu_fusion_attention_v3": _attention,
+    "npu::npu_rms_norm": _rms_norm,
+    "npu::npu_rotary_mul": _rotary_mul,
+    "npu::npu_swiglu": _swiglu,
+}
