@@ -3,8 +3,8 @@
 These are the operators that plain torch code reaches without naming them, such as
 scaled_dot_product_attention, and those that most models for the NPU use. torch_npu's kernel runs first and
 decides everything but the values: it checks the arguments, allocates the outputs and launches its aclnn
-kernel, which the journal counts as uncomputed. A task after it writes the values. A call with options that are
-not known here stays uncomputed.
+kernel, which the journal counts as uncomputed. A task after it writes the values. A call with options that
+are not known here stays uncomputed.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from opkit.cann.views import map_tensors
@@ -41,13 +42,18 @@ def fill_defaults(
     """Positional and keyword-only arguments in full: the dispatcher drops those that equal their default."""
     positional = list(args)
     keywords = dict(kwargs)
-    for index, argument in enumerate(operator._schema.arguments):
-        if argument.kwarg_only:
-            if argument.name not in keywords:
-                keywords[argument.name] = argument.default_value
+    for index, (name, kwarg_only, default) in enumerate(_defaults(operator)):
+        if kwarg_only:
+            keywords.setdefault(name, default)
         elif index >= len(positional):
-            positional.append(keywords.pop(argument.name, argument.default_value))
+            positional.append(keywords.pop(name, default))
     return positional, keywords
+
+
+@functools.cache
+def _defaults(operator: Any) -> tuple[tuple[str, bool, Any], ...]:
+    """Name, keyword-only and default of each argument: reading them from the schema is slow."""
+    return tuple((item.name, item.kwarg_only, item.default_value) for item in operator._schema.arguments)
 
 
 def is_written(declared: Any) -> bool:

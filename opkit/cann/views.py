@@ -34,7 +34,10 @@ def cpu_view(tensor: torch.Tensor) -> torch.Tensor:
         raise OpkitError(f"a CPU view needs an NPU tensor, got one on {tensor.device}")
     _require_plain_format(tensor)
     # An inference tensor could not be written by a replay outside of inference mode.
-    with torch.inference_mode(False):
+    if torch.is_inference_mode_enabled():
+        with torch.inference_mode(False):
+            view = _plain_view(tensor)
+    else:
         view = _plain_view(tensor)
     if tensor.is_conj():
         view = torch._conj(view)
