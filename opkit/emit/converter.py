@@ -28,6 +28,7 @@ from opkit.model.schema import (
     Type,
     base_of,
 )
+from opkit.shape.constants import SCALAR_TYPES
 
 __all__ = ["check", "check_file", "emit"]
 
@@ -189,8 +190,8 @@ def _python_default(argument: Argument) -> str:
     assert argument.default is not None
     value = argument.default.value
     if base_of(argument.type).name == "ScalarType" and isinstance(value, int):
-        text = argument.default.text
-        return f"torch.{text}" if text.isidentifier() else str(value)
+        # A kernel is handed a dtype, however the schema writes its default.
+        return f"torch.{SCALAR_TYPES[value]}" if value < len(SCALAR_TYPES) else str(value)
     return _python_value(value)
 
 
