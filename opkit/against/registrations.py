@@ -85,8 +85,9 @@ def find_registrations(source: PythonSource) -> Found:
     return finder.found
 
 
-def _last(node: ast.AST) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+def _last(source: PythonSource, node: ast.AST) -> str:
+    """Give the last name of what is called, under its own name if it is imported under another."""
+    return node.attr if isinstance(node, ast.Attribute) else source.dotted(node).rpartition(".")[2]
 
 
 def _parameters(function: Function) -> list[str]:
@@ -105,7 +106,11 @@ class _Finder:
         self.helpers = {
             name: functions[-1]
             for name, functions in source.functions.items()
-            if any(_last(n.func) in _INTERESTING for n in ast.walk(functions[-1]) if isinstance(n, ast.Call))
+            if any(
+                _last(source, n.func) in _INTERESTING
+                for n in ast.walk(functions[-1])
+                if isinstance(n, ast.Call)
+            )
         }
         self.branches: Branches = ()
         self.outer: frozenset[str] = frozenset()
@@ -151,7 +156,10 @@ class _Finder:
                 if isinstance(part.func, ast.Call) and len(part.args) == 1:
                     applied.add(id(part.func))
                     self.registration(part.func, part.args[0])
-                elif _last(part.func) in _INTERESTING or _last(part.func) in self.helpers:
+                elif (
+                    _last(self.source, part.func) in _INTERESTING
+                    or _last(self.source, part.func) in self.helpers
+                ):
                     self.registration(part, None)
 
     def assignment(self, target: ast.expr | None, value: ast.expr | None) -> None:
@@ -180,7 +188,7 @@ class _Finder:
             return
         if not isinstance(node, ast.Call):
             return
-        last = _last(node.func)
+        last = _last(self.source, node.func)
         if last in self.helpers and isinstance(node.func, ast.Name) and bound is None:
             self.helper(node, self.helpers[last], target)
         elif self.source.dotted(node.func).startswith("torch.library.") and last in _APIS:
@@ -301,7 +309,7 @@ class _Finder:
         for argument, default in zip(positional[len(positional) - len(defaults) :], defaults):
             bound.setdefault(argument.arg, default)
         for part in ast.walk(helper):
-            if isinstance(part, ast.Call) and _last(part.func) in _INTERESTING:
+            if isinstance(part, ast.Call) and _last(self.source, part.func) in _INTERESTING:
                 names = {n.id for n in ast.walk(part) if isinstance(n, ast.Name)}
                 if names & bound.keys():
                     before = len(self.found.registrations)
