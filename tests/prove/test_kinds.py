@@ -15,8 +15,8 @@ pytestmark = pytest.mark.npu
 OPS = Path(__file__).parent / "kinds" / "ops.yaml"
 # Names of the stages beyond the mode's own, per operator: what has a reference is compared.
 COMPARED = {
-    "kw_only", "writes_only", "writes_two", "list_of_results", "own_kernel", "called_twice", "self_and_scalar",
-    "indexed",
+    "kw_only", "writes_only", "writes_two", "list_of_results", "own_kernel", "called_twice",
+    "self_and_scalar", "indexed",
 }  # fmt: skip
 
 
@@ -32,8 +32,8 @@ def results(proof: Proof, name: str) -> dict[tuple[str, str, str], ModeResult]:
 @pytest.mark.parametrize(
     "name",
     [
-        "kw_only", "writes_only", "writes_two", "symbolic", "overloaded.value", "list_of_results", "own_kernel",
-        "called_twice", "self_and_scalar", "indexed",
+        "kw_only", "writes_only", "writes_two", "symbolic", "overloaded.value", "list_of_results",
+        "own_kernel", "called_twice", "self_and_scalar", "indexed",
     ],
 )  # fmt: skip
 def test_enters(proof: Proof, name: str) -> None:

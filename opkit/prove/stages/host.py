@@ -55,7 +55,7 @@ def run(subject: Subject) -> StageResult:
             **evidence,
         )
     unwritten = [a for a, _ in before.tensors() if a[0] in mutated and a not in written]
-    if unwritten and subject.declared.reference is not None and not subject.uncomputed:
+    if unwritten and not subject.uncomputed:
         return failed(
             NAME,
             f"the schema says that {place(unwritten[0])} is written, the kernel left it as it was; "

@@ -61,14 +61,10 @@ def _static(subject: Subject, evidence: dict[str, Any]) -> str:
     again = kernels.calls(subject)
     evidence["kernel calls"] = {"capture": calls, "replay": None if again is None else again - (calls or 0)}
     evidence["captures"] = {"first call": first.captures, "replay": second.captures}
-    if again != calls:
-        return (
-            f"the kernel ran {again - calls} more times during the replay"
-            if again and calls is not None
-            else ""
-        )
     if second.captures:
         return "the second call captured again instead of replaying"
+    if calls is not None and again is not None and again != calls:
+        return f"the kernel ran {again - calls} times on the host during the replay"
     problem = recorder.problem() or _replayed(subject, second)
     return problem or _mutated(subject, before, after, evidence)
 
@@ -147,7 +143,7 @@ def _mutated(subject: Subject, before: Inputs, after: Inputs, evidence: dict[str
         changed = not same_bits(olds[path], new)
         if changed and path[0] not in mutated:
             return f"the replay wrote {place(path)}, which the schema declares as read-only"
-        if not changed and path[0] in mutated and kernels.is_bound(subject):
+        if not changed and path[0] in mutated and not subject.uncomputed:
             return f"the replay left {place(path)} as it was, which the schema declares as written"
         if changed:
             written.append(place(path))

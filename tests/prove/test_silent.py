@@ -1,0 +1,46 @@
+"""What runs without an error and without a graph is no proof: eager fallbacks, captures without replays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opkit.prove.protocol import BREAKS, ENTERS, Proof
+from opkit.testing import prove
+
+SILENT = Path(__file__).parent / "silent"
+pytestmark = pytest.mark.npu
+
+
+@pytest.fixture(scope="module")
+def proof() -> Proof:
+    return prove(SILENT / "ops.yaml", imports=[SILENT / "operators.py"], modes=["npugraph_ex"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("force_eager", "npugraph_ex captured nothing"),
+        ("force_recapture", "the second call captured again instead of replaying"),
+        ("capture_limit", "npugraph_ex fell back to eager (capture_limit)"),
+        ("writes_while_captured", "the replay left x as it was, which the schema declares as written"),
+    ],
+)
+def test_npugraph_ex(proof: Proof, name: str, text: str) -> None:
+    [mode] = [m for o in proof.operators if o.name == name for m in o.modes]
+    assert mode.verdict == BREAKS
+    assert mode.reason == f"npugraph_ex: {text}" or text in mode.reason
+    assert mode.reason.startswith("npugraph_ex: ")
+
+
+def test_the_same_operator_without_the_settings(proof: Proof) -> None:
+    [mode] = [m for o in proof.operators if o.name == "healthy" for m in o.modes]
+    assert mode.verdict == ENTERS, mode.reason
+
+
+def test_ge() -> None:
+    proof = prove(SILENT / "ops.yaml", imports=[SILENT / "ge_eager.py"], operators=["healthy"], modes=["ge"])
+    [mode] = proof.operators[0].modes
+    assert mode.verdict == BREAKS
+    assert mode.reason == "ge: no graph was loaded into GE: the compiled function ran eagerly"
