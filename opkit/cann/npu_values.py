@@ -67,7 +67,8 @@ def _submit(name: str, compute: Callable[..., Any], arguments: dict[str, Any], r
 
     views = TaskViews()
     given = {key: views.of(value) for key, value in arguments.items()}
-    outputs = views.of(results if isinstance(results, (list, tuple)) else [results])
+    results = list(results) if isinstance(results, (list, tuple)) else [results]
+    outputs, place = views.of(results), results[0].device
 
     def task() -> None:
         views.require_alive(name)
@@ -77,7 +78,7 @@ def _submit(name: str, compute: Callable[..., Any], arguments: dict[str, Any], r
                     output.copy_(value)
 
     if not _unknown(name, given):
-        device.launch(name, task)
+        device.launch(name, task, place.index)
 
 
 def _unknown(name: str, given: dict[str, Any]) -> bool:

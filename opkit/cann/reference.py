@@ -122,19 +122,21 @@ def _kernel(operator: Any, function: Function | None) -> Function:
     def kernel(*args: Any, **kwargs: Any) -> Any:
         _calls[name] += 1
         positional, keywords = fill_defaults(operator, args, kwargs)
-        results = _allocate(operator, positional, keywords)
+        place = _device_of(positional, keywords)
+        results = _allocate(operator, positional, keywords, place)
         run = _task(operator, function, positional, keywords, [r for r, fresh in results if fresh])
-        device.launch(name, run)
+        device.launch(name, run, place.index)
         values = tuple(result for result, _ in results)
         return values[0] if len(values) == 1 else (values or None)
 
     return kernel
 
 
-def _allocate(operator: Any, args: list[Any], kwargs: dict[str, Any]) -> list[tuple[Any, bool]]:
+def _allocate(
+    operator: Any, args: list[Any], kwargs: dict[str, Any], place: torch.device
+) -> list[tuple[Any, bool]]:
     """Each result and whether it is fresh memory; a result with `(a!)` is the mutated argument itself."""
     results: list[tuple[Any, bool]] = []
-    place = _device_of(args, kwargs)
     described = describe_outputs(operator, args, kwargs)
     for spec, declared in zip(described, operator._schema.returns):
         if declared.alias_info is not None:

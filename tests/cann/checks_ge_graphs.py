@@ -237,6 +237,20 @@ def check_custom_and_in_place_nodes():
 
 
 @torch.no_grad()
+def check_outputs_that_are_the_memory_of_inputs():
+    def swap(a, b):
+        kept = a.clone()
+        a.copy_(b)
+        b.copy_(kept)
+
+    a, b = torch.randn(3), torch.randn(3)
+    first, second = a.npu(), b.npu()
+    compiled(swap)(first, second)
+    assert torch.equal(first.cpu(), b)
+    assert torch.equal(second.cpu(), a)
+
+
+@torch.no_grad()
 def check_absent_optional_input():
     def function(x):
         return OP(x, None, [])[0]
