@@ -18,6 +18,11 @@ def opkit_prove() -> Callable[..., Proof]:
 
     A call with the same arguments is proved once in a session: a proof starts processes and takes seconds.
     """
+    return checker()
+
+
+def checker() -> Callable[..., Proof]:
+    """Make the function that the fixture gives."""
     known: dict[str, Proof] = {}
 
     def check(path: Any, **options: Any) -> Proof:

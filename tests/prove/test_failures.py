@@ -5,12 +5,12 @@ The operators of broken/ run on the real torch, torch_npu and torchair, all of a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from opkit.prove.protocol import BREAKS, ENTERS, ModeResult, Proof
-from opkit.testing import prove
 
 BROKEN = Path(__file__).parent / "broken"
 
@@ -58,13 +58,13 @@ GE = {
 
 
 @pytest.fixture(scope="module")
-def npugraph_ex() -> Proof:
-    return prove(BROKEN / "ops.yaml", imports=[BROKEN / "operators.py"], modes=["npugraph_ex"])
+def npugraph_ex(proof_of: Callable[..., Proof]) -> Proof:
+    return proof_of(BROKEN / "ops.yaml", imports=[BROKEN / "operators.py"], modes=["npugraph_ex"])
 
 
 @pytest.fixture(scope="module")
-def ge() -> Proof:
-    return prove(BROKEN / "converters.yaml", imports=[BROKEN / "converters.py"], modes=["ge"])
+def ge(proof_of: Callable[..., Proof]) -> Proof:
+    return proof_of(BROKEN / "converters.yaml", imports=[BROKEN / "converters.py"], modes=["ge"])
 
 
 def result(proof: Proof, name: str) -> ModeResult:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from opkit.prove.protocol import BREAKS, ENTERS, ModeResult, Proof
-from opkit.testing import prove
 
-pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.npu
 
 OPS = Path(__file__).parent / "kinds" / "ops.yaml"
@@ -21,8 +20,8 @@ COMPARED = {
 
 
 @pytest.fixture(scope="module")
-def proof() -> Proof:
-    return prove(OPS)
+def proof(proof_of: Callable[..., Proof]) -> Proof:
+    return proof_of(OPS)
 
 
 def results(proof: Proof, name: str) -> dict[tuple[str, str, str], ModeResult]:
@@ -69,19 +68,3 @@ def test_a_written_list_cannot_enter_ge(proof: Proof) -> None:
             assert "torchair cannot functionalize the mutated tensor list 'x'" in result.reason
         else:
             assert result.verdict == ENTERS
-
-
-def test_the_fixture(pytester: pytest.Pytester) -> None:
-    pytester.makeconftest('pytest_plugins = ["opkit.pytest_plugin"]')
-    pytester.makepyfile(
-        f"""
-        def test_enters(opkit_prove):
-            opkit_prove({str(OPS)!r}, operators=["indexed"], modes=["npugraph_ex"], styles=["library"])
-
-        def test_breaks(opkit_prove):
-            opkit_prove({str(OPS)!r}, operators=["list_written"], modes=["ge"], styles=["library"])
-        """
-    )
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*list_written*ge: breaks, ge: no GE converter*"])

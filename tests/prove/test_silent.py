@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ pytestmark = pytest.mark.npu
 
 
 @pytest.fixture(scope="module")
-def proof() -> Proof:
-    return prove(SILENT / "ops.yaml", imports=[SILENT / "operators.py"], modes=["npugraph_ex"])
+def proof(proof_of: Callable[..., Proof]) -> Proof:
+    return proof_of(SILENT / "ops.yaml", imports=[SILENT / "operators.py"], modes=["npugraph_ex"])
 
 
 @pytest.mark.parametrize(
