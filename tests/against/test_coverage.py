@@ -69,6 +69,12 @@ def test_names_that_are_not_declared(tmp_path: Path) -> None:
     assert "namespace aten" in found[1].message
 
 
+def test_a_custom_operator_is_not_one_of_aten(tmp_path: Path) -> None:
+    code = 'import torch\n@torch.library.impl("aten::f", "Meta")\ndef f(x, y): raise ValueError\n'
+    assert codes(against(tmp_path, "f(Tensor x) -> ()", code)) == ["OPK226 note"]
+    assert codes(against(tmp_path, "f(Tensor x) -> ()", code.replace("aten", "mine"))) == ["OPK221 error"]
+
+
 def test_an_official_operator_is_torchs(tmp_path: Path) -> None:
     from opkit.read import read_text
 

@@ -66,6 +66,10 @@ def test_a_returned_argument_the_schema_returns(tmp_path: Path) -> None:
     assert against(tmp_path, "add_(Tensor(a!) self, Tensor y) -> Tensor(a!)", code, "k.cpp") == []
     code = "at::Tensor& add_out(const at::Tensor& x, at::Tensor& out) { return out; }\n"
     assert against(tmp_path, "add.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", code, "k.cpp") == []
+    wrong = code.replace("return out", "return x")
+    assert codes(against(tmp_path, "add.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", wrong, "k.cpp")) == [
+        "OPK240 error"
+    ]
     view = "at::Tensor alias(const at::Tensor& self) { return self; }\n"
     assert against(tmp_path, "alias(Tensor(a) self) -> Tensor(a)", view, "k.cpp") == []
     assert codes(against(tmp_path, "alias(Tensor self) -> Tensor", view, "k.cpp")) == ["OPK240 error"]
@@ -90,6 +94,18 @@ def test_written_arguments(tmp_path: Path, body: str, found: str | None) -> None
     assert [underlined(d) for d in diagnostics] == ([found] if found else [])
     written = against(tmp_path, "acc(Tensor(a!) self, Tensor x) -> Tensor", code, "kernel.cpp")
     assert written == []
+
+
+def test_what_a_parameter_holds_may_change(tmp_path: Path) -> None:
+    code = "at::Tensor f(at::Tensor x) {{ {} return x; }}\n"
+    assert codes(against(tmp_path, "f(Tensor x) -> Tensor", code.format(""), "k.cpp")) == ["OPK240 error"]
+    changed = code.format("x = at::relu(x);")
+    assert against(tmp_path, "f(Tensor x) -> Tensor", changed, "k.cpp") == []
+
+
+def test_commas_in_template_arguments(tmp_path: Path) -> None:
+    code = "at::Tensor f(const at::Tensor& x, std::array<bool, 2> mask) { return x; }\n"
+    assert codes(against(tmp_path, "f(Tensor x, bool[2] mask) -> Tensor", code, "k.cpp")) == ["OPK240 error"]
 
 
 def test_the_overload_is_told_by_its_arguments(tmp_path: Path) -> None:

@@ -16,9 +16,8 @@ def found(code: str, path: str = "metas.py") -> list[str]:
     result = find_registrations(PythonSource(path, code))
     assert not result.unclear
     return [
-        f"{r.kind.name} {r.namespace}::{r.name} {getattr(r.function, 'name', 'lambda')}"
+        f"{r.kind.name} {r.namespace}::{r.name} {getattr(r.function, 'name', type(r.function).__name__)}"
         for r in result.registrations
-        if r.function
     ]
 
 

@@ -35,6 +35,7 @@ E = "torch.empty_like(x)"
         (TWO, f"y = {E}\nreturn y", "one value"),
         (TWO, f"return {E}, {E}, {E}", "3 values, the schema has 2 results"),
         (TWO, f"return (*helper(x), {E})", None),
+        (TWO, "return (*helper(x),)", None),
         (TWO, "out = [x.new_empty(2)]\nout += [x.new_empty(1)]\nreturn out", None),
         (NONE, "return", None),
         (NONE, "return None", None),
@@ -61,7 +62,8 @@ def test_count(tmp_path: Path, schema: str, body: str, found: str | None) -> Non
     ("schema", "parameters", "body", "found"),
     [
         ("f(Tensor q, Tensor k) -> (Tensor, Tensor)", "q, k", "return q, k", ["q", "k"]),
-        ("f(Tensor q, Tensor k) -> (Tensor, Tensor)", "q, k", "out = k\nreturn q.clone(), out", ["k"]),
+        ("f(Tensor q, Tensor k) -> (Tensor, Tensor)", "q, k", "a = k\nout = a\nreturn q.clone(), out", ["k"]),
+        ("f(Tensor x) -> Tensor", "x", "x, y = torch.max(x, 0)\nreturn x", []),
         ("f(Tensor x) -> Tensor", "y", "return y", ["y"]),
         ("f(Tensor x) -> Tensor", "x", "x = torch.empty_like(x)\nreturn x", []),
         ("f(Tensor x) -> Tensor", "x", "if x.dim():\n    return x\nreturn x.clone()", ["x"]),
