@@ -4,44 +4,97 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from opkit.audit.findings import Survey
     from opkit.audit.protocol import HostReport
+    from opkit.audit.run import Progress
+
+_SUBJECT = "torch_npu"
+_CANN = "8.5.0"
+
+
+@dataclass(frozen=True)
+class _Output:
+    """How a report is written."""
+
+    format_: str
+    file: str | None
+    verbose: bool
+
+    def write(self, text: str) -> None:
+        from opkit.files import write_atomically
+
+        if self.file is None:
+            click.echo(text, nl=False)
+        else:
+            write_atomically(Path(self.file), text)
 
 
 @click.command(name="audit")
-@click.argument("subjects", nargs=-1, metavar="[torch_npu | FILES]")
-@click.option("--host", is_flag=True, help="Compare the rules of FILES with the wheel's compiled host code.")
-@click.option("--op", "operators", multiple=True, metavar="NAME", help="Only this operator; may be repeated.")
-@click.option("--soc", "socs", multiple=True, metavar="SOC", help="Claim to be this SoC; may be repeated.")
-@click.option("--cann", default="8.5.0", show_default=True, metavar="VERSION", help="Claim to be this CANN.")
-@click.option("--namespace", default="npu", show_default=True, help="For operators whose `func` names none.")
+@click.argument("subjects", nargs=-1, metavar="[NAMESPACE | LIBRARY.so | PACKAGE | RULE FILES]")
+@click.option("--host", is_flag=True, help="Judge rules by the wheel's compiled host code instead.")
+@click.option("--op", "operators", multiple=True, metavar="NAME", help="Only this rule; may be repeated.")
+@click.option("--soc", "socs", multiple=True, metavar="SOC", help="SoC of the stand-in; may be repeated.")
+@click.option("--cann", default=None, metavar="VERSION", help=f"CANN of the stand-in.  [default: {_CANN}]")
+@click.option("--ledger", type=click.Path(dir_okay=False), help="Compare with the exceptions recorded there.")
+@click.option("--update-ledger", is_flag=True, help="Record what is, in place of comparing.")
 @click.option("--format", "format_", type=click.Choice(["full", "json"]), default="full", show_default=True)
-@click.option("-v", "--verbose", is_flag=True, help="Show the calls that agree, too.")
+@click.option("--output-file", type=click.Path(dir_okay=False), default=None, help="Write the report there.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every operator, or every call.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Seconds for one call."
+)
 @click.option("--stand-in", is_flag=True, help="Use the stand-in even where CANN is installed.")
 def command(
     subjects: tuple[str, ...],
     host: bool,
     operators: tuple[str, ...],
     socs: tuple[str, ...],
-    cann: str,
-    namespace: str,
+    cann: str | None,
+    ledger: str | None,
+    update_ledger: bool,
     format_: str,
+    output_file: str | None,
     verbose: bool,
+    timeout: float,
     stand_in: bool,
 ) -> None:
-    """Ask an installed package's operators which graphs they can enter, or judge rules by its host code."""
+    """Ask which graphs the operators of an installed package can enter, or judge rules by its host code.
+
+    \b
+    opkit audit                        every operator of torch_npu: Meta kernel, signature, mutation,
+                                       converter, kernels; which graphs it can enter, or why not
+    opkit audit mylib                  of an installed package, a namespace or a shared library
+    opkit audit --ledger known.json    fails when an operator got worse, or a recorded exception is
+                                       no longer needed; --update-ledger records what is
+    opkit audit --host                 compares opkit's rules for torch_npu with the compiled host code,
+                                       call by call; or the rules of FILES
+
+    Exit status: 0 all is well (without a ledger the survey never fails), 1 a rule differs from the host, or the
+    ledger from what is, 2 nothing could be asked.
+    """
     from opkit.errors import OpkitError
     from opkit.prove.plan import InvalidDeclaration
 
+    output = _Output(format_, output_file, verbose)
+    use_stand_in = True if stand_in else None
     try:
-        report = _judge(
-            subjects or ("torch_npu",), operators, socs or ("910B", "950"), cann, namespace, stand_in
-        )
+        _check_options(subjects, host, operators, socs, cann, ledger, update_ledger)
+        if host:
+            report = _judge(subjects, operators, socs, cann or _CANN, use_stand_in, timeout)
+            output.write(_host_text(report, output))
+            sys.exit(0 if report.agrees else 1)
+        survey = _survey(subjects, socs, use_stand_in, timeout)
+        output.write(_survey_text(survey, output))
+        sys.exit(_ledger(survey, ledger, update_ledger))
     except InvalidDeclaration as error:
         from opkit.report.diagnostics import render
 
@@ -51,8 +104,26 @@ def command(
     except (OpkitError, OSError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
-    click.echo(_text(report, format_, verbose), nl=False)
-    sys.exit(0 if report.agrees else 1)
+
+
+def _check_options(
+    subjects: tuple[str, ...],
+    host: bool,
+    operators: tuple[str, ...],
+    socs: tuple[str, ...],
+    cann: str | None,
+    ledger: str | None,
+    update_ledger: bool,
+) -> None:
+    """Refuse options that the chosen question has no use for."""
+    if host and (ledger or update_ledger):
+        raise click.UsageError("--ledger is for the survey; --host keeps none")
+    if not host and (operators or cann):
+        raise click.UsageError("--op and --cann are for --host")
+    if not host and (len(subjects) > 1 or len(socs) > 1):
+        raise click.UsageError("the survey takes one subject and one --soc")
+    if update_ledger and not ledger:
+        raise click.UsageError("--update-ledger wants the file: --ledger FILE")
 
 
 def _judge(
@@ -60,25 +131,86 @@ def _judge(
     operators: tuple[str, ...],
     socs: tuple[str, ...],
     cann: str,
-    namespace: str,
-    stand_in: bool,
+    stand_in: bool | None,
+    timeout: float,
 ) -> HostReport:
     from opkit.audit.run import judge_host
     from opkit.prove.plan import read
     from opkit.shipped import rule_files, shipped_packages
 
     paths: list[Path] = []
-    for subject in subjects:
+    for subject in subjects or (_SUBJECT,):
         paths += rule_files(subject) if subject in shipped_packages() else [Path(subject)]
     files = [read(str(path.resolve())) for path in paths]
-    return judge_host(files, operators, socs, cann, namespace, True if stand_in else None)
+    with _progress("judging") as progress:
+        return judge_host(files, operators, socs or ("910B", "950"), cann, "npu", stand_in, timeout, progress)
 
 
-def _text(report: HostReport, format_: str, verbose: bool) -> str:
-    if format_ == "json":
-        import json
+def _survey(
+    subjects: tuple[str, ...], socs: tuple[str, ...], stand_in: bool | None, timeout: float
+) -> Survey:
+    from opkit.audit.survey import survey
 
-        return json.dumps(report.to_json(), indent=2, ensure_ascii=False) + "\n"
+    subject, soc = (*subjects, _SUBJECT)[0], (*socs, "910B")[0]
+    with _progress("asking") as progress:
+        return survey(subject, soc, stand_in, timeout, progress)
+
+
+def _ledger(survey: Survey, ledger: str | None, update: bool) -> int:
+    """Record the survey, or compare it with what is recorded; give the exit status."""
+    from opkit.audit.ledger import differences, read, write
+
+    if ledger is None:
+        return 0
+    path = Path(ledger)
+    if update:
+        changed = write(path, survey)
+        click.echo(f"{path}: {'written' if changed else 'unchanged'}", err=True)
+        return 0
+    found = list(differences(read(path), survey))
+    for line in found:
+        click.echo(line, err=True)
+    if found:
+        click.echo(f"{len(found)} differences from {path}; --update-ledger records them", err=True)
+    return 1 if found else 0
+
+
+def _host_text(report: HostReport, output: _Output) -> str:
+    if output.format_ == "json":
+        return _json(report.to_json())
     from opkit.report.host import render
 
-    return render(report, verbose)
+    return render(report, output.verbose)
+
+
+def _survey_text(survey: Survey, output: _Output) -> str:
+    if output.format_ == "json":
+        return _json(survey.to_json())
+    from opkit.report.survey import render
+
+    return render(survey, verbose=output.verbose)
+
+
+def _json(value: object) -> str:
+    import json
+
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+@contextmanager
+def _progress(verb: str) -> Iterator[Progress | None]:
+    """Show a bar on standard error, on a terminal only; CI logs are no place for one."""
+    if not sys.stderr.isatty() or os.environ.get("CI"):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn(verb), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"),
+        console=console, transient=True,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
