@@ -5,16 +5,14 @@ Sources: the host code of the operators in torch_npu 2.13, compared call by call
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 import torch
 
 Tensor = torch.Tensor
 
 
-def _time_and_batch(
-    input: Tensor, batch_first: Optional[bool], batch_sizes: Optional[Tensor]
-) -> tuple[Any, Any]:
+def _time_and_batch(input: Tensor, batch_first: bool | None, batch_sizes: Tensor | None) -> tuple[Any, Any]:
     """The numbers of steps and of sequences; `batch_sizes` says that the input is packed."""
     if batch_sizes is None:
         return (input.shape[1], input.shape[0]) if batch_first else (input.shape[0], input.shape[1])
@@ -24,11 +22,11 @@ def _time_and_batch(
     return time, input.shape[0] // time
 
 
-def _given(batch_sizes: Optional[Tensor]) -> Optional[Tensor]:
+def _given(batch_sizes: Tensor | None) -> Tensor | None:
     return None if batch_sizes is None or batch_sizes.numel() == 0 else batch_sizes
 
 
-def _sequence(time: Any, batch: Any, hidden: Any, batch_first: Optional[bool]) -> tuple[Any, ...]:
+def _sequence(time: Any, batch: Any, hidden: Any, batch_first: bool | None) -> tuple[Any, ...]:
     return (batch, time, hidden) if batch_first else (time, batch, hidden)
 
 
@@ -36,7 +34,7 @@ def _stacked(num_layers: int, bidirectional: bool) -> int:
     return num_layers * (2 if bidirectional else 1)
 
 
-def _same_device(*tensors: Optional[Tensor]) -> None:
+def _same_device(*tensors: Tensor | None) -> None:
     devices = {tensor.device.type for tensor in tensors if tensor is not None}
     torch._check(len(devices) == 1, lambda: "all tensors must be on the same device")
 
@@ -51,9 +49,9 @@ def lstm(
     train: bool,
     bidirectional: bool,
     *,
-    batch_first: Optional[bool] = False,
-    batch_sizes: Optional[Tensor] = None,
-) -> tuple[Optional[Tensor], ...]:
+    batch_first: bool | None = False,
+    batch_sizes: Tensor | None = None,
+) -> tuple[Tensor | None, ...]:
     """The output, both last states, and what the backward needs: i, j, f, o, h, c, tanh(c)."""
     _same_device(input, batch_sizes)
     time, batch = _time_and_batch(input, batch_first, batch_sizes)
@@ -86,8 +84,8 @@ def lstm_backward(
     train: bool,
     bidirectional: bool,
     *,
-    batch_first: Optional[bool] = False,
-    batch_sizes: Optional[Tensor] = None,
+    batch_first: bool | None = False,
+    batch_sizes: Tensor | None = None,
 ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
     """Gradients of the input, of both states, and of the parameters: all in the input's dtype."""
     packed = _given(batch_sizes)
@@ -111,9 +109,9 @@ def gru(
     train: bool,
     bidirectional: bool,
     *,
-    batch_first: Optional[bool] = False,
-    batch_sizes: Optional[Tensor] = None,
-) -> tuple[Optional[Tensor], ...]:
+    batch_first: bool | None = False,
+    batch_sizes: Tensor | None = None,
+) -> tuple[Tensor | None, ...]:
     """The output, the last state, and the gates that the backward needs."""
     _same_device(input, batch_sizes)
     time, batch = _time_and_batch(input, batch_first, _given(batch_sizes))
@@ -141,8 +139,8 @@ def gru_backward(
     train: bool,
     bidirectional: bool,
     *,
-    batch_first: Optional[bool] = False,
-    batch_sizes: Optional[Tensor] = None,
+    batch_first: bool | None = False,
+    batch_sizes: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Gradients of the input, of the state, and of the parameters: all in the input's dtype."""
     packed = _given(batch_sizes)
