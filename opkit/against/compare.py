@@ -10,7 +10,8 @@ from opkit.against.declared import Declarations, Declared
 from opkit.against.flow import Flow
 from opkit.against.names import UndefinedNames
 from opkit.against.python_source import PythonSource
-from opkit.against.registrations import Found, Registration, find_registrations
+from opkit.against.registration import Found, Registration
+from opkit.against.registrations import find_registrations
 from opkit.against.results import check_results
 from opkit.against.signature import check_signature
 from opkit.against.sizes import check_sizes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from opkit.against.declared import Declarations, Declared
-from opkit.against.registrations import Found, Registration, exclusive
+from opkit.against.registration import Found, Registration, exclusive
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.shape.errors import nearest
 
@@ -49,9 +49,10 @@ def _stale(
         help = nearest(r.name, declarations.names(r.namespace)) or "remove it, or declare the operator"
         yield Diagnostic(STALE, Severity.WARNING, message, r.mark, help, r.name)
     for namespace, group in others.items():
+        count = f"{len(group)} registration{'s' * (len(group) != 1)}"
+        names = _some([r.name for r in group])
         message = (
-            f"not compared: {len(group)} registration{'s' * (len(group) != 1)} in the namespace {namespace}, "
-            f"of which nothing that is registered is declared: {_some([r.name for r in group])}"
+            f"not compared: {count} in the namespace {namespace} of operators not declared here: {names}"
         )
         help = "give the YAML file that declares them, too"
         yield Diagnostic(STALE, Severity.NOTE, message, group[0].mark, help)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from opkit.against.python_source import PythonSource
-from opkit.against.registrations import Kind, Registration
+from opkit.against.registration import Kind, Registration
 from opkit.model.diagnostic import Severity
 from opkit.model.schema import Argument, base_of
 from opkit.shape.constants import LAYOUTS, MEMORY_FORMATS, SCALAR_TYPES

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from opkit.against.declared import Declared
 from opkit.against.python_source import Function, PythonSource, own_nodes
-from opkit.against.registrations import Registration
+from opkit.against.registration import Registration
 from opkit.against.signature import match, parameters_of
 from opkit.model.schema import Argument
 

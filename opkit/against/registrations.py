@@ -3,58 +3,10 @@
 from __future__ import annotations
 
 import ast
-import enum
-from dataclasses import dataclass
 
 from opkit.against.libraries import bind, imported_library, library_of
 from opkit.against.python_source import Function, PythonSource
-from opkit.model.diagnostic import Mark
-
-
-class Kind(enum.Enum):
-    """What a function is registered as."""
-
-    META = "Meta kernel"
-    FAKE = "fake kernel"
-    KERNEL = "kernel"
-    CONVERTER = "converter"
-
-    @property
-    def is_meta(self) -> bool:
-        """Tell whether it gives shapes only, whichever API it is registered by."""
-        return self in (Kind.META, Kind.FAKE)
-
-
-# Which arm of which `if` or `try` a registration stands in, outermost first.
-Branches = tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class Registration:
-    """One registration."""
-
-    kind: Kind
-    namespace: str
-    # `base` or `base.overload`.
-    name: str
-    # None if the function does not stand in this file.
-    function: Function | None
-    # The name in the text.
-    mark: Mark
-    source: PythonSource
-    branches: Branches
-
-
-@dataclass
-class Found:
-    """What one file registers."""
-
-    registrations: list[Registration]
-    # (namespace, name) of operators the file itself defines.
-    defined: set[tuple[str, str]]
-    # Registrations whose operator cannot be told from the text.
-    unclear: list[ast.Call]
-
+from opkit.against.registration import Branches, Found, Kind, Registration
 
 # The functions of torch.library, and the parameters that matter here in their order (torch 2.6 to 2.13).
 _APIS = {
@@ -170,6 +122,12 @@ class _Finder:
         library = library_of(self.source, value)
         if library is not None:
             self.libraries[ast.unparse(target)] = library
+        elif isinstance(value.func, ast.Attribute) and value.func.attr == "define":
+            # Library.define gives the name back.
+            of = self.library(value.func.value, {})
+            schema = self.source.text_of(_schema(value))
+            if of is not None and schema:
+                self.custom_ops[ast.unparse(target)] = f"{of[0]}::{schema.partition('(')[0].strip()}"
         elif name in ("torch.library.custom_op", "torch.library.triton_op"):
             operator = self.source.text_of(bind(value, _APIS["custom_op"]).get("name"))
             if operator:
@@ -266,7 +224,7 @@ class _Finder:
                 self.unclear(node, bound)
             return
         if method.attr == "define":
-            schema = self.source.text_of(arguments.get("schema"), bound)
+            schema = self.source.text_of(_schema(node), bound)
             if schema:
                 self.found.defined.add(_split(f"{library[0]}::{schema.partition('(')[0].strip()}"))
             return
@@ -281,9 +239,12 @@ class _Finder:
         self.add(kind, operator, target or self.bound(arguments.get("fn"), bound), name or node)
 
     def converter(self, node: ast.Call, target: ast.AST | None, bound: dict[str, ast.expr]) -> None:
-        operator = self.operator(node.args[0] if node.args else None, bound)
+        of = node.args[0] if node.args else None
+        operator = self.operator(of, bound)
         if operator is None:
-            self.unclear(node, bound)
+            # torchair has converters of Python functions, too: operator.add, torch.sym_sqrt.
+            if of is None or not self.source.dotted(of) or (isinstance(of, ast.Name) and of.id in self.outer):
+                self.unclear(node, bound)
         else:
             self.add(Kind.CONVERTER, operator, target, node.args[0])
 
@@ -349,7 +310,11 @@ class _Finder:
         text = self.source.text_of(node, bound)
         if text is not None:
             return text if "::" in text else None
-        dotted = self.source.dotted(node) if node is not None else ""
+        if isinstance(node, ast.Call) and self.source.dotted(node.func) == "getattr" and len(node.args) > 1:
+            of, name = self.source.dotted(node.args[0]), self.source.text_of(node.args[1], bound)
+            dotted = f"{of}.{name}" if of and name else ""
+        else:
+            dotted = self.source.dotted(node) if node is not None else ""
         # torchair's converters import the name `torch` from one of torchair's own modules.
         parts = dotted[dotted.find("torch.ops.") if "torch.ops." in dotted else 0 :].split(".")
         if parts[:2] == ["torch", "ops"] and len(parts) in (4, 5):
@@ -389,6 +354,10 @@ class _Finder:
             self.found.registrations.append(registration)
 
 
+def _schema(define: ast.Call) -> ast.expr | None:
+    return bind(define, _METHODS["define"]).get("schema")
+
+
 def _split(operator: str) -> tuple[str, str]:
     namespace, _, name = operator.partition("::")
     return namespace, name[: -len(".default")] if name.endswith(".default") else name
@@ -396,8 +365,3 @@ def _split(operator: str) -> tuple[str, str]:
 
 def _kind(keys: list[str]) -> Kind:
     return Kind.META if any(key.lower() == "meta" for key in keys) else Kind.KERNEL
-
-
-def exclusive(one: Branches, other: Branches) -> bool:
-    """Tell whether two registrations may well not both run: they depend on different conditions."""
-    return bool(one) and bool(other) and one != other

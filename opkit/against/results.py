@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from opkit.against.declared import finding, listed
 from opkit.against.flow import Flow
-from opkit.against.registrations import Kind
+from opkit.against.registration import Kind
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.schema import ListType, OptionalType, Return, is_tensor_like
 

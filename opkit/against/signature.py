@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from opkit.against.declared import Declared, finding, listed
 from opkit.against.defaults import differs
 from opkit.against.python_source import Function
-from opkit.against.registrations import Kind, Registration
+from opkit.against.registration import Kind, Registration
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.schema import Argument
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from opkit.against.declared import finding
 from opkit.against.flow import FACTORIES, FRESH_FUNCTIONS, FRESH_METHODS, Flow
-from opkit.against.registrations import Kind
+from opkit.against.registration import Kind
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.schema import BaseType, OptionalType
 

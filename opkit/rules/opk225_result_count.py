@@ -8,6 +8,7 @@ anything for `()`, and a Meta kernel that returns nothing for an operator with r
 Why it matters
 --------------
 torch raises when the function has run: "Unable to cast ... to Tensor", or "Expected ... to return None".
+Nothing where one result is expected passes as None, and fails where the graph first uses it.
 
 Example
 -------

@@ -10,7 +10,7 @@ from opkit.against.cpp.libraries import CppRegistration, find_registrations
 from opkit.against.cpp.source import CppSource
 from opkit.against.cpp.symbolic import check_symbolic
 from opkit.against.declared import Declarations
-from opkit.against.registrations import exclusive
+from opkit.against.registration import exclusive
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.shape.errors import nearest
 
