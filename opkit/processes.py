@@ -1,17 +1,19 @@
 """Worker processes: each in a process group of its own, followed line by line, its cause of death kept.
 
-A worker is `python -m MODULE REQUEST RESULT`. It reads one JSON object and writes one per line; what it prints
-is kept apart, so that nothing torch prints can be taken for a finding.
+A worker is `python -m MODULE REQUEST RESULT`. It reads one JSON object and writes one per line; what it
+prints is kept apart, so that nothing torch prints can be taken for a finding.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +21,28 @@ from typing import Any
 
 _POLL_SECONDS = 0.05
 _OUTPUT_LINES = 12
+
+
+_running: set[subprocess.Popen[bytes]] = set()
+_running_lock = threading.Lock()
+
+
+def end_workers() -> None:
+    """End every worker that runs now, with all it started.
+
+    For a caller that gives up: workers lead process groups of their own, so Ctrl-C does not reach them.
+    """
+    with _running_lock:
+        processes = list(_running)
+    for process in processes:
+        _kill_group(process)
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this worker when the process that started it is gone, however that ended."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1  # PR_SET_PDEATHSIG of linux/prctl.h
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL, 0, 0, 0)
 
 
 def run_worker(
@@ -46,10 +70,14 @@ def run_worker(
                 stderr=output,
                 start_new_session=True,
             )
+            with _running_lock:
+                _running.add(process)
             try:
                 hung = _follow(process, folder / "result.jsonl", take, timeout)
             finally:
                 _kill_group(process)
+                with _running_lock:
+                    _running.discard(process)
         tail = _last_lines((folder / "output").read_text(encoding="utf-8", errors="replace"))
     if hung:
         return f"no answer within {timeout:g} s; its process group was killed{tail}"

@@ -82,13 +82,18 @@ def requests(plan: Plan) -> list[Request]:
             files=tuple(os.path.abspath(op_file.path) for op_file in files),
             subjects=subjects,
             package=None if plan.package is None else os.path.abspath(plan.package),
-            imports=plan.imports,
+            imports=tuple(_absolute(name) for name in plan.imports),
             optional_style=plan.styles is None and style != styles[0],
             stand_in=plan.stand_in,
         )
         for mode in plan.modes
         for style in styles
     ]
+
+
+def _absolute(name: str) -> str:
+    """Make a file or directory to import independent of where the worker runs; a module stays a name."""
+    return os.path.abspath(name) if name.endswith(".py") or os.path.isdir(name) else name
 
 
 def _styles(plan: Plan) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from opkit.errors import OpkitError
-from opkit.processes import run_worker
+from opkit.processes import end_workers, run_worker
 from opkit.prove.collect import Collector, assemble
 from opkit.prove.plan import Plan, requests
 from opkit.prove.protocol import Proof, Request
@@ -34,9 +34,16 @@ def prove(plan: Plan, progress: Progress | None = None) -> Proof:
     collectors = [Collector(request) for request in work]
     report = _Reporter(collectors, progress)
     with ThreadPoolExecutor(max_workers=min(len(work), os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(_run, collector, plan.timeout, report) for collector in collectors]
-        for future in futures:
-            future.result()
+        stop = threading.Event()
+        futures = [pool.submit(_run, collector, plan.timeout, report, stop) for collector in collectors]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            # Ctrl-C too: the pool waits for its threads, and those wait for their workers.
+            stop.set()
+            end_workers()
+            raise
     return assemble(plan, collectors)
 
 
@@ -53,9 +60,9 @@ class _Reporter:
                 self.progress(sum(len(c.finished) for c in self.collectors), self.total, what)
 
 
-def _run(collector: Collector, timeout: float, report: _Reporter) -> None:
+def _run(collector: Collector, timeout: float, report: _Reporter, stop: threading.Event) -> None:
     """Run workers until every subject of the request has a result."""
-    while remaining := collector.remaining():
+    while (remaining := collector.remaining()) and not stop.is_set():
         before = len(collector.finished)
         ending = _run_worker(replace(collector.request, subjects=remaining), collector, timeout, report)
         collector.ended(ending)

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 from opkit.errors import OpkitError
 from opkit.model.operator import Case
+from opkit.processes import die_with_parent
 from opkit.prove import kernels
 from opkit.prove.cases import Candidate, NoCase, candidates
 from opkit.prove.entry import load_function
@@ -37,6 +38,7 @@ class Channel:
 
 def main(request_file: str, result_file: str) -> int:
     """Prove a request. Returns 0 even when operators break, 1 when nothing could be judged."""
+    die_with_parent()
     request = Request.from_json(json.loads(Path(request_file).read_text(encoding="utf-8")))
     with Path(result_file).open("a", encoding="utf-8") as stream:
         channel = Channel(stream)

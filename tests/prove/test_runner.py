@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +57,38 @@ def test_no_process_is_left_over(dying: Proof) -> None:
     listed = subprocess.run(["ps", "-eo", "ppid,args"], capture_output=True, text=True).stdout
     mine = [line for line in listed.splitlines() if line.split()[0] == str(os.getpid())]
     assert not [line for line in mine if "opkit.prove.worker" in line]
+
+
+@pytest.mark.npu
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_workers_end_with_the_command(ending: signal.Signals) -> None:
+    arguments = ["prove", str(DYING / "ops.yaml"), "--import", str(DYING / "operators.py")]
+    command = subprocess.Popen(
+        [sys.executable, "-m", "opkit", *arguments, "--op", "hangs", "--mode", "npugraph_ex"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        worker = wait_for(lambda: children(command.pid))[0]
+        # Killed before it could ask the kernel to be ended with its parent, it would live on.
+        wait_for(lambda: "libtorch" in Path(f"/proc/{worker}/maps").read_text())
+    finally:
+        command.send_signal(ending)
+        command.wait(timeout=20)
+    wait_for(lambda: not Path(f"/proc/{worker}").exists())
+
+
+def children(pid: int) -> list[int]:
+    found = [Path(path).read_text().split() for path in glob.glob(f"/proc/{pid}/task/*/children")]
+    return [int(child) for group in found for child in group]
+
+
+def wait_for(condition: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + 30
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
 
 
 @pytest.mark.npu

@@ -7,6 +7,8 @@ counts as one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from opkit.prove import capture, kernels
@@ -87,17 +89,13 @@ def _to_cpu(value: Any) -> Any:
     return value.detach().to("cpu", copy=True) if isinstance(value, torch.Tensor) else value
 
 
-class no_recompile:
-    """Makes Dynamo raise instead of compiling again."""
+@contextmanager
+def no_recompile() -> Iterator[None]:
+    """Make Dynamo raise instead of compiling again."""
+    import torch
 
-    def __enter__(self) -> None:
-        import torch
-
-        self._patch = torch._dynamo.config.patch(error_on_recompile=True)
-        self._patch.__enter__()
-
-    def __exit__(self, *details: object) -> None:
-        self._patch.__exit__(*details)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        yield
 
 
 def _captured(
