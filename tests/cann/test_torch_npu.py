@@ -74,7 +74,8 @@ def test_the_wheel_s_own_kernels_run_their_host_code_and_compute_nothing() -> No
         assert s.uncomputed == before + 2
         names = [e.name for e in s.take_journal() if e.event == "uncomputed"]
         assert names == ["aclnnRmsNorm", "aclnnSwiGlu"], names
-        assert y.cpu().isnan().all()
+        _, scale = torch_npu.npu_dynamic_quant(x)  # unlike the two above, opkit has no values for this one
+        assert scale.cpu().isnan().all()
         """
     )
 
