@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import tokenize
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from opkit.against.coverage import check_coverage
 from opkit.against.cpp import check_cpp
@@ -29,14 +32,15 @@ def compare(op_files: Iterable[OpFile], names: Iterable[str]) -> list[Diagnostic
     Findings come in the order of the sources. Raises OpkitError for a name that leads to no source file.
     """
     declarations = Declarations(op_files)
-    paths = list(dict.fromkeys(path for name in names for path in find_sources(name)))
+    # A file may be given by its own name and by its directory's.
+    paths = {path.resolve(): path for name in reversed(list(names)) for path in reversed(find_sources(name))}
     texts: list[tuple[str, str]] = []
     findings: list[Diagnostic] = []
-    for path in paths:
+    for path in reversed(paths.values()):
         try:
-            texts.append((str(path), path.read_text(encoding="utf-8-sig")))
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "not UTF-8 text"
+            texts.append((str(path), _read(path)))
+        except (OSError, UnicodeError, SyntaxError) as error:
+            reason = getattr(error, "strerror", None) or "the text is in another encoding than the file says"
             findings.append(_unread(str(path), f"cannot read {path}: {reason}"))
     found: list[Found] = []
     for file, text in texts:
@@ -49,6 +53,15 @@ def compare(op_files: Iterable[OpFile], names: Iterable[str]) -> list[Diagnostic
     return _without_silenced(findings, declarations, found)
 
 
+def _read(path: Path) -> str:
+    """Read a Python file as Python does; C++ is ASCII but for its comments, which may be in any encoding."""
+    data = path.read_bytes()
+    if path.suffix in CPP:
+        return data.decode("utf-8-sig", errors="replace")
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+
+
 def _unread(path: str, message: str, line: int = 1, column: int = 1) -> Diagnostic:
     return Diagnostic(UNREAD, Severity.ERROR, message, Mark(path, line, column), "nothing in it is compared")
 
@@ -57,7 +70,7 @@ def _check_python(
     file: str, text: str, declarations: Declarations, found: list[Found]
 ) -> Iterator[Diagnostic]:
     try:
-        source = PythonSource(file, text.replace("\r\n", "\n"))
+        source = PythonSource(file, text)
     except SyntaxError as error:
         yield _unread(file, f"not Python: {error.msg}", error.lineno or 1, max(error.offset or 1, 1))
         return

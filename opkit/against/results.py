@@ -26,7 +26,7 @@ def check_results(flow: Flow) -> Iterator[Diagnostic]:
         returns = [ast.copy_location(ast.Return(flow.function.body), flow.function.body)]
     if flow.registration.kind is not Kind.CONVERTER or flow.declared.returns:
         yield from _check_count(flow, returns)
-    if flow.registration.kind.is_meta:
+    if flow.registration.kind is not Kind.CONVERTER:
         yield from _check_returned(flow, returns)
 
 

@@ -1,9 +1,9 @@
-"""A Meta kernel's result is an argument, or should be one.
+"""A result is an argument, or should be one.
 
 What it does
 ------------
-Reports a Meta or fake kernel that returns one of its arguments where the schema has a fresh result, and one
-that returns a fresh tensor where the schema returns a written argument.
+Reports a Python kernel, Meta or not, that returns one of its arguments where the schema has a fresh result, and
+one that returns a fresh tensor where the schema returns a written argument.
 
 Why it matters
 --------------

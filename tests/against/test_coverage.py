@@ -104,6 +104,24 @@ def test_comments_silence(tmp_path: Path, yaml: str, code: str) -> None:
     assert codes(against(tmp_path, loud[1], decorated + loud[0])) == ["OPK223 error"]
 
 
+def test_a_file_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "metas.py").write_text(HEAD + '@impl(m, "f")\ndef f(x, y): raise ValueError\n')
+    op_file = declared("f(Tensor x) -> Tensor")
+    assert codes(compare([op_file], ["metas.py", ".", str(tmp_path / "metas.py")])) == ["OPK221 error"]
+
+
+def test_encodings(tmp_path: Path) -> None:
+    op_file = declared("f(Tensor x) -> Tensor")
+    python = HEAD + '# 中文\n@impl(m, "f")\ndef f(x, y): raise ValueError\n'
+    (tmp_path / "a.py").write_bytes(b"# coding: gbk\r\n" + python.encode("gbk"))
+    (tmp_path / "b.py").write_bytes(b"\xef\xbb\xbf" + python.replace("\n", "\r\n").encode())
+    (tmp_path / "c.py").write_bytes(python.encode("gbk"))
+    (tmp_path / "d.cpp").write_bytes("// 中文\nat::Tensor f(at::Tensor x) { return x; }\n".encode("gbk"))
+    found = [codes(compare([op_file], [str(tmp_path / name)])) for name in ("a.py", "b.py", "c.py", "d.cpp")]
+    assert found == [["OPK221 error"], ["OPK221 error"], ["OPK220 error"], ["OPK240 error"]]
+
+
 def test_find_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "opkit_test_package"
     (package / "inner").mkdir(parents=True)

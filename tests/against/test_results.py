@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from comparing import codes, meta, underlined
+from comparing import against, codes, meta, underlined
 
 ONE = "f(Tensor x) -> Tensor"
 TWO = "f(Tensor x) -> (Tensor, Tensor)"
@@ -83,6 +83,12 @@ def test_returned_arguments(
     diagnostics = [d for d in meta(tmp_path, schema, parameters, body) if d.code == "OPK231"]
     assert [underlined(d) for d in diagnostics] == found
     assert {d.severity.value for d in diagnostics} <= {"error"}
+
+
+def test_a_python_kernel_returns_no_argument_either(tmp_path: Path) -> None:
+    code = 'import torch\n@torch.library.custom_op("npu::f", mutates_args=())\ndef f(x): return {}\n'
+    assert codes(against(tmp_path, ONE, code.format("x"))) == ["OPK231 error"]
+    assert codes(against(tmp_path, ONE, code.format("torch.relu(x)"))) == []
 
 
 def test_functions_inside_return_for_themselves(tmp_path: Path) -> None:

@@ -130,9 +130,9 @@ class _Kernel:
                     span,
                     argument,
                     f"returns its argument `{name}`, which the schema says it only reads",
-                    f"declare it written, Tensor(a!) {argument.name}, and return only new tensors",
+                    f"return a new tensor; if the kernel writes it, declare it Tensor(a!) {argument.name}",
                 )
-            elif texts[1:] == [".", "clone", "(", ")"] and any(name in self.names(x) for x in launches):
+            elif texts[1:] == [".", "clone", "(", ")"] and self.is_launched(name, span.start, launches):
                 reported.add(name)
                 yield self.finding(
                     WRITTEN,
@@ -181,10 +181,12 @@ class _Kernel:
                 return True
         return False
 
-    def names(self, launch: list[range]) -> set[str]:
-        """The parameters a launch is given."""
-        spans = (self.function.source.texts(span) for span in launch[1:])
-        return {self.stands_for[t[0]] for t in spans if len(t) == 1 and t[0] in self.stands_for}
+    def is_launched(self, name: str, before: int, launches: list[list[range]]) -> bool:
+        """Tell whether a launch that stands before a token is given the parameter."""
+        texts = [
+            self.function.source.texts(span) for launch in launches for span in launch if span.stop < before
+        ]
+        return any(len(t) == 1 and self.stands_for.get(t[0]) == name for t in texts)
 
     def launches(self) -> Iterator[list[range]]:
         """The arguments of each EXEC_NPU_CMD, the aclnn name first."""
