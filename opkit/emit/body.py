@@ -195,7 +195,8 @@ def _returned(
 ) -> _New | str:
     """An argument, or an earlier result, which then gets a name in `setup`."""
     if isinstance(output.what, str):
-        name = signature.spelling[output.what]
+        argument, bracket, index = output.what.partition("[")
+        name = f"{signature.spelling[argument]}{bracket}{index}"
     else:
         item = items[output.what]
         name = item if isinstance(item, str) else _unused(f"result{output.what}", signature)

@@ -25,6 +25,7 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _RESULT_KEYS = ("size", "dtype", "alias", "when")
 _BRACES = re.compile(r"\{(\w+)\}")
+_ITEM = re.compile(r"(\w+)\[\d+\]")
 
 
 def read_entry_point(document: Document, node: yaml.Node, key: str) -> EntryPoint | None:
@@ -181,10 +182,13 @@ def _alias(document: Document, node: yaml.Node, what: str, scope: Scope, earlier
     name = document.string(node, "`alias`")
     if name is None or scope.schema is None:
         return name
-    tensors = [a.name for a in scope.schema.arguments if base_of(a.type).name == "Tensor"]
-    tensors = [n for n in tensors if (a := scope.schema.argument(n)) and not is_tensor_list(a.type)]
-    if name not in (*tensors, *earlier):
-        help = nearest(name, [*tensors, *earlier]) or "name a tensor argument, or a result above this one"
+    tensors = [a for a in scope.schema.arguments if base_of(a.type).name == "Tensor"]
+    lists = [a.name for a in tensors if is_tensor_list(a.type)]
+    single = [a.name for a in tensors if a.name not in lists]
+    item = _ITEM.fullmatch(name)
+    if name not in (*single, *earlier) and not (item and item[1] in lists):
+        help = "name a tensor argument, an item of a list such as out[0], or a result above this one"
+        help = nearest(name, [*single, *earlier]) or help
         document.report(META, f"{what} cannot be `{name}`", document.mark(node), help)
         return None
     return name

@@ -39,7 +39,7 @@ class Aliased:
 class Returned:
     """An argument or an earlier result itself, although the schema does not say so."""
 
-    # An argument's name, or the position of a result.
+    # An argument's name, also with an index (`out[0]`), or the position of a result.
     what: str | int
     # Where given: it is that one where the condition holds, else the new tensor.
     condition: Expression | None = None
@@ -164,7 +164,7 @@ def _described(spec: OpSpec, rule: OutputRule, rules: tuple[OutputRule, ...]) ->
     whole: str | int = ""
     if rule.alias is not None:
         whole = rule.alias
-        if spec.schema.argument(rule.alias) is None:
+        if spec.schema.argument(rule.alias.partition("[")[0]) is None:
             whole = [r.name for r in rules].index(rule.alias)
         if rule.when is None:
             return Returned(whole)
