@@ -159,24 +159,24 @@ class Setup:
             if not has_kernel(name, "PrivateUse1"):
                 self._own_kernel(item)
             return
-        # A generated custom_op has a kernel without having one: its `reference:`, or a call for somebody to
-        # write it.
-        stand_for = (
-            generated
-            and spec.kernel is None
-            and (
-                item.reference is not None
-                or item.style == "custom-op"
-                or _is_unwritten(spec, self.request.package)
-            )
-        )
-        if self.runtime != "stand-in" or (
-            has_kernel(name, "PrivateUse1", "CompositeExplicitAutograd") and not stand_for
-        ):
+        has_own = has_kernel(name, "PrivateUse1", "CompositeExplicitAutograd")
+        if self.runtime != "stand-in" or (has_own and not (generated and self._stands_for_nothing(item))):
             return
         from opkit.cann.reference import bind_reference
 
         bind_reference(name, item.reference, replace=True)
+
+    def _stands_for_nothing(self, item: Declared) -> bool:
+        """Tell whether a generated custom_op has a kernel only because custom_op wants one.
+
+        That is its `reference:`, called on NPU tensors, or a request to write it. A body that somebody wrote
+        into a package is a kernel.
+        """
+        if item.spec.kernel is not None:
+            return False
+        if item.style == "custom-op":
+            return True
+        return _is_unwritten(item.spec, self.request.package) or _calls_reference(item)
 
     def _own_kernel(self, item: Declared) -> None:
         import torch
@@ -220,6 +220,16 @@ def _has_converter(name: str) -> bool:
     from opkit.cann.operators import find_operator
 
     return is_defined(name) and getattr(find_operator(name), "_ge_converter", None) is not None
+
+
+def _calls_reference(item: Declared) -> bool:
+    """Tell whether a package's custom_op still has the body that was generated: the call of the reference."""
+    import torch
+
+    made = torch._library.custom_ops.OPDEFS.get(item.qualified)
+    if made is None or item.spec.reference is None:
+        return False
+    return item.spec.reference.function in inspect.getsource(made._init_fn).rpartition("return ")[2]
 
 
 def _is_unwritten(spec: OpSpec, package: str | None) -> bool:

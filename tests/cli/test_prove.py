@@ -81,6 +81,31 @@ def test_an_edited_package_is_judged_as_it_is(ops: Path) -> None:
     assert {op["modes"]["npugraph_ex"]["reason"] for op in report["operators"]} == {f"meta: {reason}"}
 
 
+@pytest.mark.npu
+def test_kernels_written_into_a_package_are_run(ops: Path) -> None:
+    generate = ("gen", "ops.yaml", "-o", "package", "--style", "custom-op")
+    assert opkit(*generate, cwd=ops).returncode == 0
+    meta, kernels = ops / "package" / "meta.py", ops / "package" / "kernels.py"
+    arguments = ("prove", "ops.yaml", "--package", "package", "--mode", "npugraph_ex", "--format", "json")
+
+    def hosts() -> dict[str, str]:
+        done = opkit(*arguments, cwd=ops)
+        assert done.returncode == 0, done.stdout + done.stderr
+        report = json.loads(done.stdout)["operators"]
+        found = {op["name"]: op["modes"]["npugraph_ex"]["stages"] for op in report}
+        return {name: stages[2]["evidence"]["kernel"] for name, stages in found.items()}
+
+    assert hosts() == {"my_op": "reference function", "my_inplace": "launch only, no reference"}
+    body = 'return load("../reference.py", "my_op")(x, y, z, attr1, attr2)'
+    assert body in meta.read_text()
+    total = "x * attr1 + attr2 + sum(z) + (0 if y is None else y)"
+    meta.write_text(meta.read_text().replace(body, f"return {total}"))
+    text = kernels.read_text()
+    kernels.write_text(text.partition("    raise")[0] + "    x.add_(1)\n    return torch.neg(y)\n")
+    own = "the operator's own Python kernel"
+    assert hosts() == {"my_op": own, "my_inplace": own}
+
+
 def test_mistakes_in_the_yaml_exit_with_1(tmp_path: Path) -> None:
     (tmp_path / "ops.yaml").write_text("custom:\n  - func: f(Tenser x) -> Tensor\n")
     done = opkit("prove", "ops.yaml", cwd=tmp_path)
