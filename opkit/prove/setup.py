@@ -45,12 +45,12 @@ class Setup:
         self.installed: set[str] = set()
 
     def run(self) -> list[Declared]:
-        """Import, register and bind; list every operator of the files."""
+        """Import, register and bind; list every operator that is wanted."""
         for op_file in self.files:
             directory = str(Path(op_file.path).resolve().parent)
             if directory not in sys.path:
                 sys.path.append(directory)
-        names = {self._name(spec) for op_file in self.files for spec in op_file.operators}
+        names = {self._name(spec) for op_file in self.files for spec in self._wanted(op_file)}
         self.watch.install(names)
         self.installed = {name for name in names if is_defined(name)}
         self._imports()
@@ -59,7 +59,7 @@ class Setup:
         declared = []
         for op_file in self.files:
             self._register(op_file)
-            declared += [self._declared(op_file, spec) for spec in op_file.operators]
+            declared += [self._declared(op_file, spec) for spec in self._wanted(op_file)]
         if self.request.mode == "ge":
             self._prepare_ge()
         for item in declared:
@@ -99,7 +99,19 @@ class Setup:
             return []
         # custom_op makes new operators only; one that is installed can at most be given a Meta kernel.
         known = self.imported | (self.installed if self.request.style == "custom-op" else set())
-        return [spec for spec in op_file.operators if self._name(spec) not in known]
+        return [spec for spec in self._wanted(op_file) if self._name(spec) not in known]
+
+    def _wanted(self, op_file: OpFile) -> list[OpSpec]:
+        """List the operators of the request, and those whose rule they inherit."""
+        names = [name for file, name, _ in self.request.subjects if file == op_file.path]
+        wanted: dict[str, OpSpec] = {}
+        while names:
+            spec = op_file.operator(names.pop(0))
+            if spec is not None and spec.name not in wanted:
+                wanted[spec.name] = spec
+                parent = spec.gen_opapi.structured_inherit if spec.gen_opapi else None
+                names += [parent] if parent else []
+        return list(wanted.values())
 
     def elsewhere(self, item: Declared) -> str | None:
         """Say why an operator is judged in the first style only; None when it is judged here."""
@@ -196,7 +208,7 @@ class Setup:
 
         torchair.get_npu_backend(compiler_config=torchair.CompilerConfig())
         for op_file in self.files:
-            for spec in op_file.operators:
+            for spec in self._wanted(op_file):
                 if self.runtime == "stand-in":
                     self._try(spec, partial(_define_ir, spec))
             for spec in self._generated(op_file):
