@@ -14,7 +14,7 @@ from opkit.against.flow import Flow
 from opkit.against.names import UndefinedNames
 from opkit.against.python_source import PythonSource
 from opkit.against.registration import Found, Registration
-from opkit.against.registrations import find_registrations
+from opkit.against.registrations import find_registrations, may_register
 from opkit.against.results import check_results
 from opkit.against.signature import check_signature
 from opkit.against.sizes import check_sizes
@@ -44,7 +44,8 @@ def compare(op_files: Iterable[OpFile], names: Iterable[str]) -> list[Diagnostic
             findings.append(_unread(str(path), f"cannot read {path}: {reason}"))
     found: list[Found] = []
     for file, text in texts:
-        if not file.endswith(CPP):
+        # Most files of a package register nothing and need no parsing.
+        if not file.endswith(CPP) and (len(texts) == 1 or may_register(text)):
             findings += _check_python(file, text, declarations, found)
     cpp = [(file, text) for file, text in texts if file.endswith(CPP)]
     cpp_findings, meta_in_cpp = check_cpp(declarations, cpp)

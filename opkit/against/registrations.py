@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from opkit.against.libraries import bind, imported_library, library_of
 from opkit.against.python_source import Function, PythonSource
@@ -28,6 +29,12 @@ _CONVERTER = "register_fx_node_ge_converter"
 # vLLM's helper, used by its plugins: the namespace is that of the library it makes.
 _DIRECT = "direct_register_custom_op"
 _INTERESTING = {*_APIS, *_METHODS, _CONVERTER, _DIRECT, "Library"}
+_WORDS = re.compile(rf"\b(?:{'|'.join(sorted(_INTERESTING))})\b")
+
+
+def may_register(text: str) -> bool:
+    """Tell whether the text of a file can hold a registration at all, which most files do not."""
+    return _WORDS.search(text) is not None
 
 
 def find_registrations(source: PythonSource) -> Found:

@@ -8,7 +8,7 @@ import pytest
 from comparing import HEAD, against, codes
 
 from opkit.against.python_source import PythonSource
-from opkit.against.registrations import find_registrations
+from opkit.against.registrations import find_registrations, may_register
 
 
 def found(code: str, path: str = "metas.py") -> list[str]:
@@ -28,6 +28,7 @@ FORMS = (Path(__file__).parent / "forms.txt").read_text(encoding="utf-8").split(
 def test_form(form: str) -> None:
     expected = [line[len("# -> ") :] for line in form.splitlines() if line.startswith("# -> ")]
     assert found(form) == expected
+    assert may_register(form) or not expected
 
 
 def test_a_library_of_another_module(tmp_path: Path) -> None:
