@@ -167,34 +167,23 @@ def to_real(dtype: torch.dtype) -> torch.dtype:
 def dtype_from_int(number: int) -> torch.dtype:
     """The dtype behind an `int` argument: c10's ScalarType numbers, and torch_npu's from 256 on."""
     names = {
-        0: "uint8",
-        1: "int8",
-        2: "int16",
-        3: "int32",
-        4: "int64",
-        5: "float16",
-        6: "float32",
-        7: "float64",
-        8: "complex32",
-        9: "complex64",
-        10: "complex128",
-        11: "bool",
-        12: "qint8",
-        13: "quint8",
-        14: "qint32",
-        15: "bfloat16",
-        16: "quint4x2",
+        **dict(enumerate(("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"))),
+        **dict(enumerate(("complex32", "complex64", "complex128", "bool", "qint8", "quint8", "qint32"), 8)),
+        **dict(enumerate(("bfloat16", "quint4x2"), 15)),
         21: "bits8",
         23: "float8_e5m2",
         24: "float8_e4m3fn",
-        # torch has no such types; torch_npu stores them in bytes.
-        285: "uint8",
-        290: "uint8",
-        291: "float8_e5m2",
-        292: "float8_e4m3fn",
-        293: "float8_e8m0fnu",
-        296: "uint8",
-        297: "uint8",
+        **dict(enumerate(("uint16", "uint32", "uint64"), 27)),
+        **dict(enumerate(("float8_e8m0fnu", "float4_e2m1fn_x2"), 44)),
+        # 256 + the number of CANN's aclDataType.
+        **dict(enumerate(("float32", "float16", "int8", "int32", "uint8"), 256)),
+        **dict(enumerate(("int16", "uint16", "uint32", "int64", "uint64", "float64", "bool"), 262)),
+        **dict(enumerate(("complex64", "complex128"), 272)),
+        283: "bfloat16",
+        289: "complex32",
+        **dict(enumerate(("float8_e5m2", "float8_e4m3fn", "float8_e8m0fnu"), 291)),
+        # int4, hifloat8, two of 6 and two of 4 bits: torch_npu stores them in bytes.
+        **dict.fromkeys((285, 290, 294, 295, 296, 297), "uint8"),
     }
     if number not in names:
         raise ValueError(f"{number} is no dtype number of torch or torch_npu")

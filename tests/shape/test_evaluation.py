@@ -79,6 +79,38 @@ def test_complex_and_real_dtypes() -> None:
         assert apply(resolved, {"x": X})[0].dtype == expected
 
 
+def test_dtype_numbers() -> None:
+    """What torch_npu 2.13's npu_dtype_cast makes of the same numbers, on the stand-in."""
+
+    def dtype(number: int) -> torch.dtype:
+        (result,) = apply(rule("f(Tensor x, int n) -> Tensor", _BY_NUMBER), {"x": X, "n": number})
+        assert result.dtype is not None
+        return result.dtype
+
+    expected = {
+        6: torch.float32,
+        15: torch.bfloat16,
+        24: torch.float8_e4m3fn,
+        29: torch.uint64,
+        44: torch.float8_e8m0fnu,
+        45: torch.float4_e2m1fn_x2,
+        257: torch.float16,
+        259: torch.int32,
+        265: torch.int64,
+        268: torch.bool,
+        283: torch.bfloat16,
+        292: torch.float8_e4m3fn,
+        296: torch.uint8,
+    }
+    assert {number: dtype(number) for number in expected} == expected
+    for number in (-1, 40, 255, 261, 288):
+        with pytest.raises(ValueError, match="no dtype number"):
+            dtype(number)
+
+
+_BY_NUMBER = "meta: {out: {size: x, dtype: dtype_from_int(n)}}"
+
+
 def test_requirements_hold_or_raise() -> None:
     resolved = rule(
         "f(Tensor x) -> Tensor",
