@@ -14,7 +14,7 @@ Tensor = torch.Tensor
 
 
 def npu_pad(input: Tensor, paddings: list[int]) -> Tensor:
-    """A (before, after) pair for each dim, the first dim first; missing numbers are 0, surplus ones unused."""
+    """A (before, after) pair for each dim, first dim first; missing numbers are 0, others have no use."""
     sizes = list(input.shape)
     for index, number in enumerate(paddings[: 2 * len(sizes)]):
         sizes[index // 2] += number
