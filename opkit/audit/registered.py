@@ -1,4 +1,4 @@
-"""Inside a worker: what is registered for an operator, its Meta kernel, and what its schema says it writes."""
+"""Inside a worker: what is registered for an operator, its Meta kernel, what its schema says it writes."""
 
 from __future__ import annotations
 

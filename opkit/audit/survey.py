@@ -1,7 +1,7 @@
 """Surveys an installed package: asks its operators in worker processes, and decides which graphs they enter.
 
-Four workers: what is registered; torchair's converters, which need a process of their own; and on the stand-in
-the kernels, once as a SoC that takes no aclop kernels and once as one that does. Imports no torch.
+Four workers: what is registered; torchair's converters, which need a process of their own; and on the
+stand-in the kernels, once as a SoC that takes no aclop kernels and once as one that does. Imports no torch.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ def command(
     opkit audit --host                 compares opkit's rules for torch_npu with the compiled host code,
                                        call by call; or the rules of FILES
 
-    Exit status: 0 all is well (without a ledger the survey never fails), 1 a rule differs from the host, or the
-    ledger from what is, 2 nothing could be asked.
+    Exit status: 0 all is well (without a ledger the survey never fails), 1 a rule differs from the host, or
+    the ledger from what is, 2 nothing could be asked.
     """
     from opkit.errors import OpkitError
     from opkit.prove.plan import InvalidDeclaration

@@ -50,8 +50,8 @@ def _totals(survey: Survey) -> Iterator[str]:
         yield f"{graph}: {numbers}"
     mine = sum(1 for finding in survey.findings if finding.meta == "none" and finding.rule)
     without = sum(1 for finding in survey.findings if finding.meta == "none")
+    where = f"runtime: {survey.runtime}, torch {survey.torch}, torch_npu {survey.torch_npu}, {survey.soc}"
     yield (
-        f"{len(survey.findings)} operators of {survey.subject}, {without} without a Meta kernel, for {mine} of "
-        f"these opkit has a rule (runtime: {survey.runtime}, torch {survey.torch}, torch_npu {survey.torch_npu}, "
-        f"{survey.soc})"
+        f"{len(survey.findings)} operators of {survey.subject}, {without} without a Meta kernel, "
+        f"for {mine} of these opkit has a rule ({where})"
     )

@@ -1,0 +1,80 @@
+"""`opkit.register`: shipped rules become Meta kernels of the installed torch_npu, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from declarations import SAMPLE, entry, fresh_namespace, op_file
+
+import opkit
+from opkit.errors import OpkitError
+
+
+def test_importing_opkit_imports_no_torch() -> None:
+    code = "import opkit, sys; sys.exit(any(m.startswith('torch') for m in sys.modules))"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError):
+        opkit.no_such_name  # noqa: B018
+
+
+def test_a_file_and_what_was_read_from_one_are_registered(tmp_path: Path) -> None:
+    import torch
+
+    first, second = fresh_namespace(), fresh_namespace()
+    path = tmp_path / "ops.yaml"
+    path.write_text(SAMPLE)
+    assert opkit.register(path, namespace=first).registered == (f"{first}::my_op", f"{first}::my_inplace")
+    assert opkit.register(op_file(SAMPLE), namespace=second).registered[0] == f"{second}::my_op"
+    # A second time there is nothing to do.
+    assert opkit.register(path, namespace=first).kept == (f"{first}::my_op", f"{first}::my_inplace")
+    x = torch.empty(2, 3, device="meta")
+    assert getattr(torch.ops, first).my_op(x, None, [x], 1.0, 2).shape == (2, 3)
+
+
+def test_a_file_with_mistakes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text(entry("f(Tensor x) -> Tensor", "meta: {out: {size: y, dtype: x}}"))
+    with pytest.raises(OpkitError):
+        opkit.register(str(path))
+
+
+def on_stand_in(soc: str, script: Path) -> dict[str, list[str]]:
+    script.write_text(f"import torch, torch_npu, json, opkit\n{REGISTER}\nprint(json.dumps(found))\n")
+    command = [sys.executable, "-m", "opkit", "run", "--soc", soc, str(script)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+REGISTER = """
+from opkit.prove.watch import has_meta
+before = [n for n in torch._C._dispatch_get_all_op_names() if n.startswith("npu::") and not has_meta(n)]
+done = opkit.register("torch_npu")
+found = {
+    "registered": list(done.registered), "kept": list(done.kept), "refused": [n for n, _ in done.refused],
+    "reasons": [why for _, why in done.refused], "before": before,
+    "without": [n for n in done.registered if not has_meta(n)],
+}
+from torch._subclasses.fake_tensor import FakeTensorMode
+with FakeTensorMode():
+    grad = torch.empty(5, 4, device="npu")
+    found["shape"] = list(torch.ops.npu.npu_renorm_backward(grad, grad, 2, 0, 1.0).shape)
+"""
+
+
+@pytest.mark.npu
+@pytest.mark.parametrize("soc", ["910B", "950"])
+def test_torch_npu(soc: str, tmp_path: Path) -> None:
+    found = on_stand_in(soc, tmp_path / "script.py")
+    assert "npu::npu_renorm_backward" in found["registered"]
+    assert set(found["registered"]) <= set(found["before"])
+    assert found["without"] == []
+    assert found["shape"] == [5, 4]
+    aclop_only = "npu::npu_ptiou" in found["refused"]
+    assert aclop_only == (soc == "950")
+    if soc == "910B":
+        assert found["refused"] == [], found["reasons"]
