@@ -1,4 +1,4 @@
-"""Rules of the gradients of torch_npu's matrix products, by the ranks of the operands (op-plugin, torch_npu 2.13)."""
+"""Rules of the gradients of matrix products, by the ranks of the operands (op-plugin, torch_npu 2.13)."""
 
 from __future__ import annotations
 
@@ -100,15 +100,16 @@ def _check_operands(mat1: torch.Tensor, mat2: torch.Tensor, left: torch.Tensor, 
 
 
 def _sized(left: Shape, right: Shape, size: Shape) -> Shape:
-    """The product's shape, or `size` where it is given: then dims of 1 in it are sums, and the rest is a view."""
+    """The product's shape, or `size` where given: its dims of 1 are sums, and the rest is a view."""
     full = _product(left, right)
     if not size:
         return full
     torch._check(len(size) <= len(full), lambda: f"size must not have more than {len(full)} dims")
     aligned = [1] * (len(full) - len(size)) + list(size)
-    if all(a == b for a, b in zip(aligned, full)):
-        # Nothing is summed; dims of 1 that size leaves out come back where the operands have the same rank.
-        return full if len(left) == len(right) else size
+    # Dims of 1 that size leaves out come back where the operands have the same rank and nothing is summed.
+    may_come_back = len(size) < len(full) and len(left) == len(right)
+    if may_come_back and all(a == b for a, b in zip(aligned, full)):
+        return full
     kept = [n for n, a in zip(full[:-2], aligned) if a != 1]
     torch._check(
         _numel(size) == _numel([*kept, *full[-2:]]), lambda: f"a product of {full} is no view of {list(size)}"
