@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from opkit.emit.header import LINE_LENGTH, call, quoted
 from opkit.emit.signature import Signature
-from opkit.model.operator import Requirement
+from opkit.model.operator import OpSpec, Requirement
 from opkit.model.schema import BaseType, OperatorSchema, base_of, is_tensor_list
 from opkit.shape.errors import UNKNOWN_NAME, RuleError, nearest
 from opkit.shape.narrowing import assume
@@ -68,9 +68,14 @@ def allocator(schema: OperatorSchema, signature: Signature) -> Allocator:
     return Allocator((line,), "", local)
 
 
-def needs_fake(schema: OperatorSchema) -> bool:
-    """Tell whether a call may carry no tensor at all, so that no dispatch key leads to a Meta kernel."""
-    return not any(a.is_tensor for a in schema.arguments)
+def needs_fake(spec: OpSpec) -> bool:
+    """Tell whether fake tensors cannot reach the operator by a Meta kernel.
+
+    That is so where a call may carry no tensor at all, since then no dispatch key leads to one; and where the
+    tensors may lie on different devices (`device_check: NoCheck`), which FakeTensorMode refuses on that way.
+    """
+    mixed = dict(spec.extra).get("device_check") == "NoCheck"
+    return mixed or not any(a.is_tensor for a in spec.schema.arguments)
 
 
 def kernel_body(

@@ -97,7 +97,7 @@ def _function(kernel: MetaKernel, options: Options, import_lines: list[str]) -> 
     arguments = [long_string(kernel.schema)]
     if tags(kernel.spec):
         arguments.append(f"tags={tags(kernel.spec)}")
-    if needs_fake(kernel.spec.schema):
+    if needs_fake(kernel.spec):
         arguments.append("fake=True")
     entry = kernel.rule.python
     if entry is None:

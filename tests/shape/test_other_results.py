@@ -135,3 +135,24 @@ def test_a_list_of_results_may_be_as_long_as_it_is_but_two_results_are_two() -> 
     assert resolve(spec, file).usable
     text = "custom:\n  - func: f(Tensor x) -> (Tensor, Tensor)\n    meta: {a: {size: x, dtype: x}}\n"
     assert "OPK041" in [d.code for d in read_text(text, "ops.yaml")[1]]
+
+
+MIXED = """
+custom:
+  - func: mixed(Tensor x, Tensor lengths) -> Tensor
+    op_api: all_version
+    device_check: NoCheck
+    meta: {out: {size: x, dtype: x}}
+"""
+
+
+def test_tensors_may_lie_on_different_devices_where_the_schema_does_not_check() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    namespace = fresh_namespace()
+    register(op_file(MIXED), namespace=namespace)
+    operator = getattr(torch.ops, namespace).mixed
+    with FakeTensorMode():
+        x, lengths = torch.empty(2, 3, device="cuda"), torch.empty(4, device="cpu")
+        assert operator(x, lengths).device.type == "cuda"
+        assert operator(lengths, x).device.type == "cpu"
