@@ -31,6 +31,7 @@ NPUGRAPH_EX = {
     "resizes": ("meta", "changed shape, strides or dtype of `x`"),
     "writes_argument": ("host", "the kernel writes x, which the schema declares as read-only"),
     "writes_nothing": ("host", "the schema says that x is written, the kernel left it as it was"),
+    "kernel_returns_input": ("host", "result 0 of the kernel is the memory of its argument x"),
     "other_strides": ("host", "strides [1, 5], the Meta kernel says float16[5, 7]"),
     "decomposes": ("dynamo", "CompositeImplicitAutograd"),
     "effect_only": ("dynamo", "it is removed as dead code"),

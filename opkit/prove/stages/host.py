@@ -12,6 +12,7 @@ from opkit.prove import capture, fake
 from opkit.prove.kernels import describe_kernel
 from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.subject import Subject, first_line, flat_tensors, on_cpu, on_npu, place, results_of
+from opkit.prove.values import Inputs
 from opkit.prove.watch import has_meta
 
 NAME = "host"
@@ -37,32 +38,45 @@ def run(subject: Subject) -> StageResult:
     subject.uncomputed = capture.uncomputed(subject.setting.runtime)
     if subject.uncomputed:
         evidence["not computed here"] = subject.uncomputed
-    if has_meta(subject.name):
-        wrong = _differences(results, fake.call(subject.operator, given).results)
-        if wrong:
-            return failed(NAME, wrong, **evidence)
+    wrong = (
+        _aliases(results, given)
+        or (has_meta(subject.name) and _differences(results, fake.call(subject.operator, given).results))
+        or _writes(subject, before, after, evidence)
+    )
+    return failed(NAME, wrong, **evidence) if wrong else proved(NAME, **evidence)
+
+
+def _writes(subject: Subject, before: Inputs, after: Inputs, evidence: dict[str, Any]) -> str:
+    """Compare the arguments that changed with those that the schema declares as written."""
     mutated = {argument.name for argument in subject.spec.schema.mutated}
-    written = [
-        path for (path, old), (_, new) in zip(before.tensors(), after.tensors()) if not same_bits(old, new)
-    ]
-    undeclared = [place(path) for path in written if path[0] not in mutated]
+    pairs = zip(before.tensors(), after.tensors())
+    written = [path for (path, old), (_, new) in pairs if not same_bits(old, new)]
     evidence["written"] = [place(path) for path in written]
+    undeclared = [place(path) for path in written if path[0] not in mutated]
     if undeclared:
-        return failed(
-            NAME,
+        return (
             f"the kernel writes {', '.join(undeclared)}, which the schema declares as read-only; "
-            "mark it with (a!)",
-            **evidence,
+            "mark it with (a!)"
         )
-    unwritten = [a for a, _ in before.tensors() if a[0] in mutated and a not in written]
+    unwritten = [path for path, _ in before.tensors() if path[0] in mutated and path not in written]
     if unwritten and not subject.uncomputed:
-        return failed(
-            NAME,
+        return (
             f"the schema says that {place(unwritten[0])} is written, the kernel left it as it was; "
-            "drop the (a!), or write a case in which it changes",
-            **evidence,
+            "drop the (a!), or write a case in which it changes"
         )
-    return proved(NAME, **evidence)
+    return ""
+
+
+def _aliases(results: list[Any], given: Inputs) -> str:
+    """Find a result that is the memory of an argument: a graph takes each result for a tensor of its own."""
+    import torch
+
+    for index, result in enumerate(results):
+        for tensor in flat_tensors([result]):
+            for path, owner in given.tensors():
+                if torch._C._is_alias_of(tensor, owner):
+                    return f"result {index} of the kernel is the memory of its argument {place(path)}"
+    return ""
 
 
 def _differences(results: list[Any], metas: list[Any]) -> str:

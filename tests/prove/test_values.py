@@ -1,0 +1,40 @@
+"""The tensors that are made of a case."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from declarations import operator
+
+from opkit.errors import OpkitError
+from opkit.prove.values import Inputs, inputs
+
+FUNC = "f(Tensor x, Tensor? y=None, Tensor[] z=[]) -> Tensor"
+
+
+def made(case: str) -> Inputs:
+    spec, _ = operator(FUNC, "meta: {out: {size: x, dtype: x}}", f"cases: [{case}]")
+    return inputs(spec.schema, spec.cases[0])
+
+
+def test_a_named_dtype_is_its_first() -> None:
+    found = made('{x: "T[2]", z: ["T[3]", "f32[1]"], T: [f16, i8]}')
+    assert found.values["x"].dtype is torch.float16
+    assert [tensor.dtype for tensor in found.values["z"]] == [torch.float16, torch.float32]
+
+
+def test_contents_are_as_written() -> None:
+    found = made('{x: "i64[2, 2] = 1, 2, 3, 40"}')
+    assert found.values["x"].tolist() == [[1, 2], [3, 40]]
+    assert found.values["x"].dtype is torch.int64
+
+
+def test_contents_must_fill_the_tensor() -> None:
+    with pytest.raises(OpkitError, match="3 values"):
+        made('{x: "i64[2, 2] = 1, 2, 3"}')
+
+
+def test_what_stays_on_the_host_is_known() -> None:
+    found = made('{x: "f16[2]", y: "cpu f16[2]"}')
+    assert found.host == {"y"}
+    assert found.map(lambda tensor: tensor + 1).host == {"y"}
