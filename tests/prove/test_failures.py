@@ -24,6 +24,7 @@ NPUGRAPH_EX = {
     "wrong_device": ("meta", "result 0 is on cpu, the inputs are on npu:0"),
     "wrong_dtype": ("meta", "result 0 is float32[5, 7], the declared rule says float16[5, 7]"),
     "wrong_shape": ("meta", "result 0 is float16[5, 7], the declared rule says float16[5, 2]"),
+    "hard_coded": ("meta", "result 0 is float16[5, 7], the declared rule says float16[9, 7]"),
     "wrong_count": ("meta", "the Meta kernel raises"),
     "no_default": ("meta", "`n` has a default (1) in the schema, none in the function"),
     "fixed_size": ("meta", "x.shape[0] was fixed to 5"),

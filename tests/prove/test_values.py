@@ -9,7 +9,7 @@ from declarations import operator
 from opkit.errors import OpkitError
 from opkit.prove.values import Inputs, inputs
 
-FUNC = "f(Tensor x, Tensor? y=None, Tensor[] z=[]) -> Tensor"
+FUNC = "f(Tensor x, Tensor? y=None, Tensor[]? z=None) -> Tensor"
 
 
 def made(case: str) -> Inputs:
