@@ -82,7 +82,7 @@ def command(
     the ledger from what is, 2 nothing could be asked.
     """
     from opkit.errors import OpkitError
-    from opkit.prove.plan import InvalidDeclaration
+    from opkit.prove.plan import InvalidDeclaration, UnreadableFile
 
     output = _Output(format_, output_file, verbose)
     use_stand_in = True if stand_in else None
@@ -100,7 +100,7 @@ def command(
 
         color = sys.stderr.isatty() and "NO_COLOR" not in os.environ
         click.echo(render(error.diagnostics, "full", color), err=True)
-        sys.exit(1)
+        sys.exit(2 if isinstance(error, UnreadableFile) else 1)
     except (OpkitError, OSError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opkit.errors import OpkitError
@@ -26,33 +26,71 @@ class Registered:
     refused: tuple[tuple[str, str], ...]
 
 
+# Registrations live as long as their Library objects.
+_KEPT: list[object] = []
+
+
 def register(
     what: str | PathLike[str] | OpFile,
     style: str = "library",
     namespace: str = "npu",
     environment: Environment | None = None,
+    *,
+    replace: bool = False,
 ) -> Registered:
     """Register Meta kernels in this process.
 
     `what` is "torch_npu" for opkit's own rules of its operators, a YAML file, or an OpFile. An operator that
-    has a Meta kernel keeps it. Of a package's operators those that cannot be registered are listed in
-    `refused`; for files of your own they are an error. `environment` is this machine unless given.
+    has a Meta kernel keeps it, unless `replace` says that the rule takes its place. Of a package's operators
+    those that cannot be registered are listed in `refused`; for files of your own they are an error.
+    `environment` is this machine unless given.
 
     Raises OpkitError for mistakes in a file or a rule that is no use, and RuntimeError when an operator is
     registered already with another schema.
     """
-    from opkit.registration import register as register_file
     from opkit.shipped import rule_files, shipped_packages
 
     if isinstance(what, str) and what in shipped_packages():
-        return _package([_read(path) for path in rule_files(what)], namespace, environment)
+        return _package([_read(path) for path in rule_files(what)], namespace, environment, replace)
     op_file = what if isinstance(what, OpFile) else _read(what)
-    from opkit.prove.watch import has_meta, is_defined
+    return _file(op_file, style, namespace, environment, replace)
 
-    names = [_qualified(spec, namespace) for spec in op_file.operators]
-    before = {name for name in names if is_defined(name) and has_meta(name)}
+
+def _file(
+    op_file: OpFile, style: str, namespace: str, environment: Environment | None, replace: bool
+) -> Registered:
+    from opkit.prove.watch import has_meta, is_defined
+    from opkit.registration import register as register_file
+
+    specs = {_qualified(spec, namespace): spec for spec in op_file.operators}
+    before = [name for name in specs if is_defined(name) and has_meta(name)]
     register_file(op_file, style, namespace, environment)
-    return Registered(tuple(n for n in names if n not in before), tuple(n for n in names if n in before), ())
+    if replace:
+        for name in before:
+            _replace(name, specs[name], op_file, namespace, environment or Environment())
+        before = []
+    return Registered(tuple(n for n in specs if n not in before), tuple(before), ())
+
+
+def _replace(name: str, spec: OpSpec, op_file: OpFile, namespace: str, environment: Environment) -> None:
+    """Put the rule in the place of the Meta kernel that an operator has.
+
+    Raises OpkitError for a composite operator and one with a fake impl: torch asks these first.
+    """
+    import torch
+    from torch._library.simple_registry import singleton
+
+    from opkit.audit.rule import rule_function
+    from opkit.prove.watch import has_kernel
+
+    if singleton.find(name).fake_impl.kernel is not None or not has_kernel(name, "Meta"):
+        raise OpkitError(
+            f"{name} has a fake impl or is composite", "a Meta kernel cannot take the place of it"
+        )
+    library = torch.library.Library(name.split("::")[0], "FRAGMENT")
+    # `Library.impl` refuses a second Python kernel; what it calls does not.
+    library.m.impl(name.split("::")[1], "Meta", rule_function(spec, op_file, namespace, environment))
+    _KEPT.append(library)
 
 
 def _read(path: str | PathLike[str]) -> OpFile:
@@ -65,7 +103,9 @@ def _qualified(spec: OpSpec, namespace: str) -> str:
     return f"{spec.schema.name.namespace or namespace}::{spec.name}"
 
 
-def _package(files: list[OpFile], namespace: str, environment: Environment | None) -> Registered:
+def _package(
+    files: list[OpFile], namespace: str, environment: Environment | None, replace: bool
+) -> Registered:
     import torch_npu  # noqa: F401 - defines the operators
 
     from opkit.prove.watch import has_meta, is_defined
@@ -78,24 +118,27 @@ def _package(files: list[OpFile], namespace: str, environment: Environment | Non
             name = _qualified(spec, namespace)
             if not is_defined(name):
                 refused.append((name, "the installed torch_npu has no such operator"))
-            elif has_meta(name):
+            elif has_meta(name) and not replace:
                 kept.append(name)
-            elif problem := _one(spec, op_file, namespace, environment):
+            elif problem := _one(name, spec, op_file, namespace, environment):
                 refused.append((name, problem))
             else:
                 registered.append(name)
     return Registered(tuple(registered), tuple(kept), tuple(refused))
 
 
-def _one(spec: OpSpec, op_file: OpFile, namespace: str, environment: Environment) -> str:
-    """Register one operator; give the reason if it cannot be."""
-    from opkit.audit.rule import is_refused
-    from opkit.registration import register as register_file
+def _one(name: str, spec: OpSpec, op_file: OpFile, namespace: str, environment: Environment) -> str:
+    """Register one operator, in the place of the Meta kernel it has; give the reason if it cannot be."""
+    from opkit.audit.rule import is_refused, rule_function
+    from opkit.prove.watch import has_meta
 
     if is_refused(spec, environment.soc_version):
         return "only an aclop kernel, which this SoC does not take"
     try:
-        register_file(replace(op_file, operators=(spec,)), "library", namespace, environment)
+        if has_meta(name):
+            _replace(name, spec, op_file, namespace, environment)
+        else:
+            rule_function(spec, op_file, namespace, environment)
     except (OpkitError, RuntimeError) as error:
         return str(error)
     return ""

@@ -128,3 +128,32 @@ def test_cases_of_another_form(cases: str) -> None:
     text = f"custom:\n  - func: f(Tensor x) -> Tensor\n    cases: {cases}\n"
     (found,) = read_text(text, "ops.yaml")[1]
     assert found.code in ("OPK043", "OPK004")
+
+
+def test_named_dtypes_contents_and_host_tensors() -> None:
+    case = read(
+        'x: "T[B, 2]", y: "cpu i64[3] = 5, -2, 1.5e1", z: ["T[2]", "U[2]"], '
+        "T: [f16, bf16], U: i8, B: 3, raises: true"
+    )
+    inputs = dict(case.inputs)
+    assert inputs["x"] == TensorSpec("T", ("B", 2))
+    assert inputs["y"] == TensorSpec("int64", (3,), (5.0, -2.0, 15.0), on_host=True)
+    assert str(inputs["y"]) == "cpu int64[3] = 5, -2, 15"
+    assert case.dtypes == (("T", ("float16", "bfloat16")), ("U", ("int8",)))
+    assert case.dims == (("B", (3,)),)
+    assert case.raises
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (f'x: "T[2]", {REST}, B: 1', "unknown dtype `T`"),
+        (f'x: "T[2]", {REST}, B: 1, T: [f16, f99]', "a list of dtypes is needed here"),
+        (f'x: "T[2]", {REST}, B: 1, T: 3', "a list of dtypes is needed here"),
+        (f'x: "i64[2] = 1, a", {REST}, B: 1', "`a` is no number"),
+        (f'x: "f16[2]", {REST}, B: 1, raises: yes please', "`raises` is true or false"),
+    ],
+)
+def test_mistakes_in_named_dtypes_and_contents(case: str, message: str) -> None:
+    found = findings(case)
+    assert any(message in diagnostic.message for diagnostic in found), found

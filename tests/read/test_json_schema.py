@@ -12,6 +12,7 @@ import yaml
 
 from opkit.files import data_directory
 from opkit.read import entry, file
+from opkit.shipped import rule_files
 
 FIXTURES = Path(__file__).parents[1] / "rules" / "fixtures"
 
@@ -42,3 +43,25 @@ def test_healthy_operators_are_valid(schema: dict[str, Any]) -> None:
 @pytest.mark.parametrize("code", ["OPK004", "OPK005", "OPK017", "OPK030", "OPK040", "OPK041", "OPK042"])
 def test_mistakes_of_structure_are_not_valid(schema: dict[str, Any], code: str) -> None:
     assert errors(schema, (FIXTURES / f"{code}.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "valid"),
+    [
+        ("{size: x, dtype: x}", True),
+        ("{alias: x}", True),
+        ("{alias: x, when: n == 1, size: x, dtype: x}", True),
+        ("{size: x}", False),
+        ("{alias: x, size: x, dtype: x}", False),
+        ("{alias: x, when: n == 1}", False),
+        ("{size: x, dtype: x, strides: x}", False),
+    ],
+)
+def test_results_of_a_rule(schema: dict[str, Any], rule: str, valid: bool) -> None:
+    text = f"custom:\n  - func: f(Tensor x, int n) -> Tensor\n    meta: {{out: {rule}}}\n"
+    assert (errors(schema, text) == []) is valid
+
+
+def test_shipped_rules_are_valid(schema: dict[str, Any]) -> None:
+    for path in rule_files("torch_npu"):
+        assert errors(schema, path.read_text(encoding="utf-8")) == [], path

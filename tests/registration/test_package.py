@@ -35,6 +35,34 @@ def test_a_file_and_what_was_read_from_one_are_registered(tmp_path: Path) -> Non
     assert getattr(torch.ops, first).my_op(x, None, [x], 1.0, 2).shape == (2, 3)
 
 
+def test_the_rule_takes_the_place_of_a_meta_kernel_only_when_asked() -> None:
+    import torch
+
+    namespace = fresh_namespace()
+    rule = entry("f(Tensor x) -> Tensor", "meta: {out: {size: '[7]', dtype: int8}}")
+    library = torch.library.Library(namespace, "DEF")
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x.new_empty(3), "Meta")
+    x = torch.empty(2, device="meta")
+    f = getattr(torch.ops, namespace).f
+    assert opkit.register(op_file(rule), namespace=namespace).kept == (f"{namespace}::f",)
+    assert f(x).shape == (3,)
+    assert opkit.register(op_file(rule), namespace=namespace, replace=True).registered == (f"{namespace}::f",)
+    assert (f(x).shape, f(x).dtype) == ((7,), torch.int8)
+
+
+def test_what_torch_asks_before_a_meta_kernel_is_not_replaced() -> None:
+    import torch
+
+    namespace = fresh_namespace()
+    library = torch.library.Library(namespace, "DEF")
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x.clone(), "CompositeImplicitAutograd")
+    rule = entry("f(Tensor x) -> Tensor", "meta: {out: {size: '[7]', dtype: int8}}")
+    with pytest.raises(OpkitError, match="composite"):
+        opkit.register(op_file(rule), namespace=namespace, replace=True)
+
+
 def test_a_file_with_mistakes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "ops.yaml"
     path.write_text(entry("f(Tensor x) -> Tensor", "meta: {out: {size: y, dtype: x}}"))
