@@ -66,7 +66,7 @@ def judge_host(
     files: Sequence[OpFile],
     operators: Sequence[str] = (),
     socs: Sequence[str] = ("910B",),
-    cann: str = "8.5.0",
+    cann: str = "9.0.0",
     namespace: str = "npu",
     stand_in: bool | None = None,
     timeout: float = 120.0,

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from opkit.audit.run import Progress
 
 _SUBJECT = "torch_npu"
-_CANN = "8.5.0"
+# The oldest CANN for which torch_npu takes every operator that has a rule.
+_CANN = "9.0.0"
 
 
 @dataclass(frozen=True)
