@@ -193,12 +193,19 @@ def _binary(node: Binary, scope: Scope, want: str) -> Printed:
     elif level >= ADD or operator in ("<", "<=", ">", ">="):
         definite(left, node.left.mark)
         definite(right, node.right.mark)
+    if operator in ("==", "!=") and all(side.base in SHAPES for side in (left, right)):
+        left, right = _comparable(left), _comparable(right)
     kind = left.kind if level >= ADD else "bool"
     if level >= ADD and "float" in (left.base, right.base):
         kind = "float"
     # Comparisons do not chain and - // % group to the left: the right operand must bind tighter.
     first = level + 1 if level == COMPARE else level
     return Printed(f"{left.at(first)} {operator} {right.at(level + (level >= COMPARE))}", kind, level)
+
+
+def _comparable(shape: Printed) -> Printed:
+    """A list never equals a torch.Size; an argument of the operator may be either."""
+    return shape if shape.text.endswith(".shape") else Printed(f"tuple({shape.text})", shape.kind)
 
 
 def _concatenation(node: Binary, scope: Scope) -> Printed | None:

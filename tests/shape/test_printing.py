@@ -71,6 +71,8 @@ def test_cpp_prints_as_readable_python(text: str, want: str, expected: str) -> N
          "ceildiv(x.shape[0], n) if mode == 'BSH' else n"),
         ("matmul_shape(x, other)", "shape", "matmul_shape(x.shape, other.shape)"),
         ("dtype_from_int(n)", "dtype", "dtype_from_int(n)"),
+        ("x.shape == other.shape", "value", "x.shape == other.shape"),
+        ("x.shape == other.shape[:-1] + [n]", "value", "x.shape == tuple([*other.shape[:-1], n])"),
     ],
 )  # fmt: skip
 def test_the_meta_dialect_prints_the_same_tree(text: str, want: str, expected: str) -> None:
