@@ -110,7 +110,7 @@ def _sizes(
 ) -> tuple[list[Any], list[Any]]:
     """The sizes of attention and log-sum-exp."""
     query_heads, key_value_heads = heads
-    torch._check(query_heads > 0, lambda: f"the number of heads must be greater than 0, but got {query_heads}")
+    torch._check(query_heads > 0, lambda: f"there must be 1 head or more, but got {query_heads}")
     torch._check(layout in LAYOUTS, lambda: f"input_layout {layout} is none of {', '.join(LAYOUTS)}")
     taken, given = LAYOUTS[layout]
     torch._check(query.dim() == len(taken), lambda: f"query must have {len(taken)} dims for {layout}")

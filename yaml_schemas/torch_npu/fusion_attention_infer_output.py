@@ -30,9 +30,7 @@ def npu_fusion_attention_v3_infer_output(
     )
 
 
-def _last_dim(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, head_num: int, layout: str
-) -> Any:
+def _last_dim(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, head_num: int, layout: str) -> Any:
     """The head dim of value; in layouts that join heads and head dim, as often as query has heads."""
     if "D" in layout:
         torch._check(value.dim() >= len(layout), lambda: f"value must have {len(layout)} dims for {layout}")

@@ -28,6 +28,27 @@ def npu_indexing(
     return input.new_empty(sizes[: input.dim()])
 
 
+def npu_indexing_out(
+    input: torch.Tensor,
+    begin: list[int],
+    end: list[int],
+    strides: list[int],
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    *,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    """`out`, which only Ascend950 and later resize."""
+    if soc_at_least("950"):
+        torch._check(all(strides), lambda: "stride should not be 0")
+        masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+        out.resize_(_strided_slice(input.shape, begin, end, strides, masks))
+    return out
+
+
 def _strided_slice(
     shape: torch.Size, begin: list[int], end: list[int], strides: list[int], masks: tuple[int, ...]
 ) -> list[int]:

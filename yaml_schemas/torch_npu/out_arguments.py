@@ -1,0 +1,57 @@
+"""Rules of operators that write to `out`, where that is resized or not even the result (torch_npu 2.13)."""
+
+from __future__ import annotations
+
+import torch
+
+# From this stride on npu_stride_copy's kernel is another one, which cannot write to `out`.
+LONG_STRIDE = 256
+# `out` of fewer bytes, if not contiguous, is made contiguous by a copy that the kernel can write to.
+BLOCK_BYTES = 32
+
+
+def npu_conv3d_out(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
+    *,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    """`out`, resized to what npu_conv3d gives."""
+    torch._check(input.dim() >= 5 and weight.dim() >= 5, lambda: "input and weight must have 5 dims")
+    given = min(len(stride), len(padding), len(dilation)) >= 3
+    torch._check(given, lambda: "stride, padding and dilation must give 3 numbers")
+    torch._check(all(stride[:3]), lambda: "stride must not be 0")
+    spatial = [
+        (input.shape[i + 2] + 2 * padding[i] - dilation[i] * (weight.shape[i + 2] - 1) - 1) // stride[i] + 1
+        for i in range(3)
+    ]
+    return _resized(out, [input.shape[0], weight.shape[0], *spatial], input.dtype)
+
+
+def npu_sort_v2_out(
+    input: torch.Tensor, dim: int = -1, descending: bool = False, *, out: torch.Tensor
+) -> torch.Tensor:
+    """`out`, resized to the input's shape."""
+    rank = max(input.dim(), 1)
+    torch._check(-rank <= dim < rank, lambda: f"dim {dim} is out of range")
+    return _resized(out, list(input.shape), input.dtype)
+
+
+def npu_stride_copy_out(
+    input: torch.Tensor, shape: list[int], stride: list[int], storage_offset: float, *, out: torch.Tensor
+) -> torch.Tensor:
+    """`out`, or with a long last stride a new tensor, although the schema says `out`."""
+    if stride[-1] < LONG_STRIDE:
+        return out
+    is_tiny = out.numel() * out.element_size() < BLOCK_BYTES and out.element_size() > 1
+    return out if is_tiny and not out.is_contiguous() else input.new_empty(shape)
+
+
+def _resized(out: torch.Tensor, sizes: list[int], dtype: torch.dtype) -> torch.Tensor:
+    torch._check(out.dtype == dtype, lambda: f"out must be of {dtype}")
+    return out.resize_(sizes)
