@@ -41,7 +41,7 @@ class Finding:
     converter: str
     # Why torchair cannot make a converter by itself.
     automatic: str
-    # "aclnn", "aclop" or "unknown", and the kernels seen in the journal.
+    # "aclnn", "aclop", "partly aclop" (for some arguments) or "unknown", and the kernels seen in the journal.
     kernel: str
     launches: tuple[str, ...]
     # opkit ships a rule for it.
@@ -128,11 +128,14 @@ def _needs(finding: Finding) -> str:
 
 
 def _npugraph_ex(finding: Finding) -> Verdict:
+    kernels = ", ".join(name for name in finding.launches if name.startswith("aclop"))
     if finding.kernel == "aclop":
-        kernels = ", ".join(name for name in finding.launches if name.startswith("aclop"))
         return Verdict(
             CANNOT, f"its kernel is aclop, which cannot be captured{f' ({kernels})' * bool(kernels)}"
         )
+    if finding.kernel == "partly aclop":
+        need = f"{_needs(finding)}, " if _needs(finding) else ""
+        return Verdict(CAN, f"{need}but not with every argument: some lead to an aclop kernel ({kernels})")
     if finding.kernel == "unknown":
         return Verdict(UNKNOWN, "no call showed which kernels it launches; `opkit prove` with a case does")
     return Verdict(CAN, _needs(finding))

@@ -6,7 +6,7 @@ looks at the arguments; a call elsewhere leaves the names of the kernels in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from opkit.model.diagnostic import Mark
@@ -21,34 +21,66 @@ _EARLY = ("Expected a value of type", "missing value for argument", "Expected al
 
 def facts(name: str, spec: OpSpec | None, refuses_aclop: bool) -> dict[str, Any]:
     """Call the operator and tell what was launched; `spec` is the shipped rule's, whose cases are used."""
-    from opkit.cann.device import journal
     from opkit.cann.operators import find_operator
-    from opkit.prove.subject import on_npu
-    from opkit.prove.values import inputs
 
     operator = find_operator(name)
     described = spec or _described(operator)
-    error = "no arguments could be made for it"
-    for case in _cases(described) if described is not None else ():
-        try:
-            given = on_npu(inputs(described.schema, case)) if described is not None else None
-            assert given is not None
-            journal()
-            args, kwargs = given.call()
-            operator(*args, **kwargs)
-        except Exception as raised:
-            error = str(raised)
-            if _REFUSAL in error:
-                return {"kernel": "aclop", "launches": []}
-            if refuses_aclop and not any(part in error for part in _EARLY):
-                return {"kernel": "aclnn", "launches": []}
-            continue
-        if refuses_aclop:
-            return {"kernel": "aclnn", "launches": []}
-        launched = list(dict.fromkeys(e.name for e in journal() if e.event in ("launch", "uncomputed")))
-        kind = "aclop" if any(n.startswith("aclop") for n in launched) else "aclnn" if launched else "unknown"
-        return {"kernel": kind, "launches": launched}
-    return {"kernel": "unknown", "launches": []}
+    if described is None:
+        return _fact("unknown")
+    if refuses_aclop:
+        return _fact(_refusal_of(operator, described))
+    launched: dict[str, list[str]] = {}
+    for case in _cases(described):
+        kernels = _launched(operator, described, case)
+        if kernels:
+            launched[case.name] = kernels
+            if spec is None:
+                # Made-up arguments: the next ones only stand in for these.
+                break
+    aclop = [case for case, kernels in launched.items() if any(k.startswith("aclop") for k in kernels)]
+    kind = "aclop" if aclop else "aclnn" if launched else "unknown"
+    return _fact(
+        "partly aclop" if aclop and len(aclop) < len(launched) else kind,
+        [kernel for kernels in launched.values() for kernel in kernels],
+    )
+
+
+def _fact(kernel: str, launches: Iterable[str] = ()) -> dict[str, Any]:
+    return {"kernel": kernel, "launches": list(dict.fromkeys(launches))}
+
+
+def _refusal_of(operator: Any, spec: OpSpec) -> str:
+    """Tell from how a SoC without aclop kernels answers which kernels there are."""
+    for case in _cases(spec):
+        error = _call(operator, spec, case)
+        if error is not None and _REFUSAL in error:
+            return "aclop"
+        if error is None or not any(part in error for part in _EARLY):
+            return "aclnn"
+    return "unknown"
+
+
+def _launched(operator: Any, spec: OpSpec, case: Case) -> list[str]:
+    """List the kernels of a call; none if it is refused."""
+    from opkit.cann.device import journal
+
+    journal()
+    if _call(operator, spec, case) is not None:
+        return []
+    return [event.name for event in journal() if event.event in ("launch", "uncomputed")]
+
+
+def _call(operator: Any, spec: OpSpec, case: Case) -> str | None:
+    """Make a call; give the text of its refusal."""
+    from opkit.prove.subject import on_npu
+    from opkit.prove.values import inputs
+
+    try:
+        args, kwargs = on_npu(inputs(spec.schema, case)).call()
+        operator(*args, **kwargs)
+    except Exception as raised:
+        return str(raised)
+    return None
 
 
 def _described(operator: Any) -> OpSpec | None:

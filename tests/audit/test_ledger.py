@@ -51,6 +51,7 @@ def survey(*findings: Finding) -> Survey:
         ({"returns_argument": True}, CANNOT, CANNOT, "argument itself"),
         ({"meta": "composite"}, UNKNOWN, UNKNOWN, "composite"),
         ({"kernel": "aclop", "launches": ("aclop Good",)}, CANNOT, CAN, "aclop Good"),
+        ({"kernel": "partly aclop", "launches": ("aclop A",)}, CAN, CAN, "every argument"),
         ({"kernel": "unknown"}, UNKNOWN, CAN, "no call"),
         ({"converter": "refuses"}, CAN, CANNOT, "not implemented"),
         ({"converter": "none", "automatic": "`p` is a Scalar"}, CAN, CANNOT, "`p` is a Scalar"),
