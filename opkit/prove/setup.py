@@ -132,12 +132,14 @@ class Setup:
         """Register what `opkit gen` would write; an operator that cannot be does not stop the others."""
         from opkit.emit.meta_custom_op import check
         from opkit.registration import register
+        from opkit.registration.machine import machine_environment
         from opkit.shape.rule import resolve
 
+        style, namespace, machine = self.request.style, self.request.namespace, machine_environment()
         usable = []
         for spec in self._generated(op_file):
-            found = list(resolve(spec, op_file).diagnostics)
-            if self.request.style == "custom-op":
+            found = list(resolve(spec, op_file, machine).diagnostics)
+            if style == "custom-op":
                 found += check(replace(op_file, operators=(spec,)))
             if found and self._name(spec) in self.installed:
                 continue  # It may do without what cannot be generated; the stages judge what it has.
@@ -146,12 +148,12 @@ class Setup:
             else:
                 usable.append(spec)
         try:
-            register(replace(op_file, operators=tuple(usable)), self.request.style, self.request.namespace)
+            register(replace(op_file, operators=tuple(usable)), style, namespace, machine)
         except Exception:
             # One of them: find out which, each on its own. Registering twice is harmless.
             for spec in usable:
                 one = replace(op_file, operators=(spec,))
-                self._try(spec, partial(register, one, self.request.style, self.request.namespace))
+                self._try(spec, partial(register, one, style, namespace, machine))
 
     def _try(self, spec: OpSpec, action: Callable[[], object]) -> None:
         try:

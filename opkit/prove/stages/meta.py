@@ -6,13 +6,14 @@ and that sizes stay symbolic (which torch.library.opcheck does not see).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from opkit.model.schema import Return, is_tensor_like
+from opkit.model.schema import Return, is_tensor_like, is_tensor_list
 from opkit.prove import expected, fake, signature
 from opkit.prove.protocol import StageResult, failed, proved
-from opkit.prove.subject import Subject, first_line, flat_tensors, on_npu
-from opkit.prove.values import sizes
+from opkit.prove.subject import Subject, first_line, flat_tensors, on_npu, results_of
+from opkit.prove.values import Inputs, ordinary_sizes, sizes
 from opkit.prove.watch import graph_breaks, has_kernel, has_meta
 
 NAME = "meta"
@@ -42,6 +43,9 @@ def run(subject: Subject) -> StageResult:
     except Exception as error:
         if subject.case.raises:
             return proved(NAME, refuses=first_line(error), **evidence)
+        count = function is not None and _wrong_count(subject, function, sets[0])
+        if count:
+            return failed(NAME, count, **evidence)
         return failed(NAME, f"the Meta kernel raises for case {subject.case.name!r}: {first_line(error)}")
     evidence["outputs"] = fake.describe(made[0].results)
     if subject.case.raises:
@@ -50,7 +54,23 @@ def run(subject: Subject) -> StageResult:
         problem = _outputs(subject, call) or _rule(subject, call, evidence)
         if problem:
             return failed(NAME, problem, **evidence)
-    return _symbolic(subject, sets, evidence)
+    return _symbolic(subject, [sets[size] for size in ordinary_sizes(subject.case)] or sets[:1], evidence)
+
+
+def _wrong_count(subject: Subject, function: Callable[..., Any], given: Inputs) -> str:
+    """Say how many results a Meta function returns if not as many as the schema has.
+
+    The dispatcher says of one tensor for two results only that it is no sequence.
+    """
+    returns = subject.spec.schema.returns
+    try:
+        results = results_of(fake.apply(function, given))
+    except Exception:
+        return ""  # It raises by itself, which is what the report says.
+    if len(results) == len(returns) or len(returns) == 1:
+        return ""
+    plural = "result" if len(results) == 1 else "results"
+    return f"the Meta kernel returns {len(results)} {plural}, the schema has {len(returns)}"
 
 
 def _registration(subject: Subject, evidence: dict[str, Any]) -> str:
@@ -88,6 +108,9 @@ def _outputs(subject: Subject, call: fake.FakeCall) -> str:
     if len(call.results) != len(returns):
         return f"the Meta kernel gives {len(call.results)} results, the schema has {len(returns)}"
     for index, (value, declared) in enumerate(zip(call.results, returns)):
+        # The rule may say that a result is undefined; whether it does is compared with it below.
+        if value is None and subject.spec.meta is not None and str(declared.type) == "Tensor":
+            continue
         if not _fits(value, declared):
             return f"result {index} is {fake.describe(value)}, the schema says {declared.type}"
     if call.aliases:
@@ -128,29 +151,40 @@ def _rule(subject: Subject, call: fake.FakeCall, evidence: dict[str, Any]) -> st
     if isinstance(rule, str):
         evidence["rule"] = f"not compared: {rule}"
         return ""
-    for index, (value, wanted) in enumerate(zip(call.results, rule)):
-        if wanted is None or value is None:
+    returns = subject.spec.schema.returns
+    is_list = len(returns) == 1 and is_tensor_list(returns[0].type)
+    values = call.results[0] if is_list else call.results
+    if len(values) != len(rule):
+        return f"the Meta kernel gives {len(values)} tensors, the declared rule {len(rule)}"
+    for index, (value, wanted) in enumerate(zip(values, rule)):
+        if wanted.argument is not None:
             continue
-        got = (list(value.shape), value.dtype)
-        if got != wanted:
+        got, said = _text(value), _text(wanted if wanted.shape is not None else None)
+        if got != said:
             evidence["rule"] = "differs"
-            return f"result {index} is {_text(*got)}, the declared rule says {_text(*wanted)}"
+            return f"result {index} is {got}, the declared rule says {said}"
     evidence["rule"] = "equal to the declared rule"
     return ""
 
 
-def _text(shape: list[Any], dtype: Any) -> str:
-    return f"{str(dtype).removeprefix('torch.')}{shape}"
+def _text(result: Any) -> str:
+    """Describe a tensor, or what a rule says about one."""
+    return "None" if result is None else f"{str(result.dtype).removeprefix('torch.')}{list(result.shape)}"
 
 
 def _symbolic(subject: Subject, sets: list[Any], evidence: dict[str, Any]) -> StageResult:
     """Judge the Meta kernel with symbols for sizes."""
     try:
-        found = fake.probe(subject.operator, subject.case, sets)
+        found = fake.probe(
+            subject.operator, subject.case, sets, lambda given: expected.outputs(subject.declared, given)
+        )
     except Exception as error:
         return failed(NAME, f"with symbolic sizes the Meta kernel raises: {first_line(error)}", **evidence)
     evidence["symbolic outputs"] = found.outputs
     evidence["guards"] = found.guards
+    evidence["symbolic rule"] = (
+        f"not compared: {found.not_compared}" if found.not_compared else "equal to the declared rule"
+    )
     if found.unbacked:
         return failed(
             NAME,
@@ -170,4 +204,7 @@ def _symbolic(subject: Subject, sets: list[Any], evidence: dict[str, Any]) -> St
         )
     if found.broken:
         return failed(NAME, f"the Meta kernel branches on a size: the guard {found.broken}", **evidence)
+    if found.differs:
+        evidence["symbolic rule"] = "differs"
+        return failed(NAME, f"with other sizes {found.differs}", **evidence)
     return proved(NAME, **evidence)
