@@ -13,11 +13,13 @@ from typing import Any
 from opkit.audit.protocol import AGREES, BOTH_RAISE, DIFFERS, HOST_RAISES, RULE_RAISES, UNUSABLE, Comparison
 from opkit.audit.variations import Variation
 from opkit.errors import OpkitError
-from opkit.model.operator import OpSpec
+from opkit.model.operator import Case, OpSpec, TensorSpec
 from opkit.prove.subject import first_line, on_npu, place, results_of
 from opkit.prove.values import Inputs, inputs
 
 Function = Callable[..., Any]
+# Its number in CANN's `aclFormat`.
+_FRACTAL_NZ = 29
 
 
 def compare(
@@ -30,8 +32,8 @@ def compare(
         return Comparison(variation.name, UNUSABLE, "", str(error))
     if variation.strided:
         given = given.map(_transposed_in_memory)
-    host, host_raised = _outcome(operator, on_npu(given), full=False)
-    said, rule_raised = _fake_outcome(rule, on_npu(given))
+    host, host_raised = _outcome(operator, _placed(given, variation.case), full=False)
+    said, rule_raised = _fake_outcome(rule, _placed(given, variation.case))
     # What the case says about refusal holds for the call as written, on the SoC it was written for.
     as_written = primary and variation.name == variation.case.name
     if host_raised and rule_raised:
@@ -41,6 +43,22 @@ def compare(
     else:
         verdict = AGREES if host == said and not (as_written and variation.case.raises) else DIFFERS
     return Comparison(variation.name, verdict, host, said)
+
+
+def _placed(given: Inputs, case: Case) -> Inputs:
+    """Copy arguments to where the case has them.
+
+    What it has in FRACTAL_NZ is empty: torch_npu 2.13 copies nothing into that format on Ascend950.
+    """
+    placed = on_npu(given)
+    for name, value in case.inputs:
+        if isinstance(value, TensorSpec) and value.nz:
+            from torch_npu import empty_with_format
+
+            like = placed.values[name]
+            made = empty_with_format(like.shape, dtype=like.dtype, device=like.device, acl_format=_FRACTAL_NZ)
+            placed.values[name] = made
+    return placed
 
 
 def _transposed_in_memory(tensor: Any) -> Any:

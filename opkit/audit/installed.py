@@ -54,7 +54,9 @@ def _added(subject: str, before: set[str], action: object) -> set[str]:
     try:
         action()
     except Exception as error:
+        # torch only says that a library does not load; the cause says why.
+        why = error.__cause__ or error.__context__ or error
         raise OpkitError(
-            f"{subject} cannot be loaded: {error}", "check the name, and that it imports"
+            f"{subject} cannot be loaded: {why}", "check the name, and that it imports"
         ) from error
     return set(torch._C._dispatch_get_all_op_names()) - before

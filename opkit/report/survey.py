@@ -52,6 +52,7 @@ def _totals(survey: Survey) -> Iterator[str]:
     without = sum(1 for finding in survey.findings if finding.meta == "none")
     where = f"runtime: {survey.runtime}, torch {survey.torch}, torch_npu {survey.torch_npu}, {survey.soc}"
     yield (
-        f"{len(survey.findings)} operators of {survey.subject}, {without} without a Meta kernel, "
+        f"{len(survey.findings)} operator{'s' * (len(survey.findings) != 1)} of {survey.subject}, "
+        f"{without} without a Meta kernel, "
         f"for {mine} of these opkit has a rule ({where})"
     )
