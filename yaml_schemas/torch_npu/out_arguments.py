@@ -48,8 +48,9 @@ def npu_stride_copy_out(
     """`out`, or with a long last stride a new tensor, although the schema says `out`."""
     if stride[-1] < LONG_STRIDE:
         return out
-    is_tiny = out.numel() * out.element_size() < BLOCK_BYTES and out.element_size() > 1
-    return out if is_tiny and not out.is_contiguous() else input.new_empty(shape)
+    is_copied = not out.is_contiguous() and out.dtype not in (torch.uint8, torch.int8, torch.bool)
+    is_tiny = is_copied and out.numel() * out.element_size() < BLOCK_BYTES
+    return out if is_tiny else input.new_empty(shape)
 
 
 def _resized(out: torch.Tensor, sizes: list[int], dtype: torch.dtype) -> torch.Tensor:
