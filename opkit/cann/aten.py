@@ -55,6 +55,11 @@ def install_aten_kernels() -> int:
         )  # Library.impl itself costs four times as much for checks that cannot fail here
         for name in names:
             implement(name.removeprefix("aten::"), "PrivateUse1", functools.partial(_call, name))
+        get_kernel = getattr(torch.library, "get_kernel", None)  # since torch 2.9
+        if get_kernel is not None:
+            for name in _NAMED:
+                named = _named(name, get_kernel(name, "PrivateUse1"))
+                implement(name.removeprefix("aten::"), "PrivateUse1", named, True)
         _library = library
     return len(names)
 
@@ -74,6 +79,20 @@ def _computable() -> tuple[str, ...]:
         and (name in HOST_FUNCTIONS or has_computed(name, "CPU"))
         and not _is_view(name)
     )
+
+
+# Of those that torch_npu keeps, the ones that may wait for the device: a refusal names them.
+_NAMED = ("aten::_local_scalar_dense", "aten::copy_")
+
+
+def _named(name: str, host: Any) -> Any:
+    library = standin()
+
+    def kernel(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        with library.operator(name):
+            return host.call_boxed(keyset, *args, **kwargs)
+
+    return kernel
 
 
 def _is_view(name: str) -> bool:
@@ -101,7 +120,8 @@ def _call(name: str, *args: Any, **kwargs: Any) -> Any:
     place = _place(operator, positional, keywords)
     positional = [_on_device(operator, value, place) for value in positional]
     if waits(operator, positional, keywords):
-        torch.npu.current_stream(place).synchronize()
+        with standin().operator(name):
+            torch.npu.current_stream(place).synchronize()
     return Call(operator, positional, keywords, place).run()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from opkit.cann import device
 from opkit.cann.aten_functions import HOST_FUNCTIONS
 from opkit.cann.aten_random import host_generator, is_generator
 from opkit.cann.operators import aliased_argument, as_results, call_meta, describe, find_operator, is_written
-from opkit.cann.views import TaskViews, cpu_view, map_tensors, tensors_in
+from opkit.cann.views import TaskViews, map_tensors, tensors_in
 
 if TYPE_CHECKING:
     import torch
@@ -30,6 +31,16 @@ class AtenOperator:
     shape_by_value: bool  # the shape of a result depends on values
     draws: bool  # takes random numbers
     generator_keyword: bool  # "generator" is keyword-only
+    mutated: frozenset[int | str]  # the arguments written in place: by position, or by name if keyword-only
+    sizes_only: bool  # takes tensors for their sizes, and reads no value
+    overwrites: bool  # what it writes in place does not depend on what was there
+
+
+# Operators that take a tensor for its sizes only, and operators that overwrite their first argument.
+_SIZES_ONLY = re.compile(r"new_(zeros|ones|full|empty)|(zeros|ones|full|rand|randn|randint|empty)_like")
+_OVERWRITES = re.compile(
+    r"(_foreach_)?(zero|fill)_|(normal|uniform|random|exponential|log_normal|geometric|cauchy)_"
+)
 
 
 @functools.cache
@@ -52,6 +63,13 @@ def aten_operator(name: str) -> AtenOperator:
         shape_by_value=bool(waiting & {*overload.tags}),
         draws=bool(generators) or torch.Tag.nondeterministic_seeded in overload.tags,
         generator_keyword=any(argument.kwarg_only for argument in generators),
+        mutated=frozenset(
+            argument.name if argument.kwarg_only else index
+            for index, argument in enumerate(schema.arguments)
+            if is_written(argument) and not argument.is_out
+        ),
+        sizes_only=bool(_SIZES_ONLY.fullmatch(overload._overloadpacket.__name__)),
+        overwrites=bool(_OVERWRITES.fullmatch(overload._overloadpacket.__name__)),
     )
 
 
@@ -84,15 +102,21 @@ class HostCall:
     ) -> None:
         self._operator, self._place = operator, place
         self.views = TaskViews()
-        self._args = [self.views.of(value) for value in args]
+        self._args = [self._view(index, value) for index, value in enumerate(args)]
         self._kwargs = {
-            key: self.views.of(value) for key, value in kwargs.items() if key not in operator.outs
+            key: self._view(key, value) for key, value in kwargs.items() if key not in operator.outs
         }
         self._kwargs.pop("pin_memory", None)
         drawn = [value for value in [*args, *kwargs.values()] if is_generator(value)]
         self._generator = drawn[0] if drawn else None
         # The CPU kernel gets empty out= tensors: it could not resize a view.
         self._outs = {name: map_tensors(kwargs[name], _no_elements) for name in operator.outs}
+
+    def _view(self, place: int | str, value: Any) -> Any:
+        operator = self._operator
+        written = place in operator.mutated
+        reads = not operator.sizes_only and not (written and operator.overwrites)
+        return self.views.of(value, reads=reads, writes=written)
 
     def compute(self) -> list[Any]:
         """The results that are to be stored; arguments written in place are written."""
@@ -146,26 +170,25 @@ class Call:
         if not computed:
             raise RuntimeError(f"{operator.name}: the stream waits for an event that was not recorded yet")
         if operator.returns_number and not tensors_in(computed[0]):
+            host.views.carry_marks()
             return self._answer(computed[0])
         targets = self._targets(computed[0])
         for source, target in zip(computed[0], targets):
-            _store(
-                operator.name,
-                source,
-                map_tensors(target, lambda t: cpu_view(t) if t.device.type == "npu" else t),
-            )
+            _store(operator.name, source, host.views.written(target))
+        host.views.carry_marks()
         return self._answer(targets)
 
     def _record(self) -> Any:
         """Outputs are described without values, allocated now and written by the task, on each replay."""
         operator, host = self._operator, self._host
         targets = self._targets(self._describe())
-        places = [host.views.of(target) for target in targets]
+        places = [host.views.written(target) for target in targets]
 
         def task() -> None:
             host.views.require_alive(operator.name)
             for source, place in zip(host.compute(), places):
                 _store(operator.name, source, place)
+            host.views.carry_marks()
 
         device.launch(operator.name, task, self._place.index)
         return self._answer(targets)

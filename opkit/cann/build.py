@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import json
 import os
 import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
+from opkit.cann import cache
+from opkit.cann.cache import MANIFEST, cache_root
 from opkit.cann.errors import BuildError
 from opkit.cann.wheels import Wheels
 
+__all__ = ["CORE", "MANIFEST", "cache_root", "find_build", "find_compiler", "library_directory"]
+
 CORE = "libopkit_standin.so"
-MANIFEST = "manifest.json"  # written last: a directory without it is not a build
 NATIVE = Path(__file__).parent / "native"
 _COMPILERS = ("c++", "g++", "clang++")
 _FLAGS = ("-std=c++17", "-fPIC", "-fvisibility=hidden", "-pthread")
-
-
-def cache_root() -> Path:
-    """Give the directory that holds builds: $OPKIT_CACHE_DIR, else opkit below the user's cache directory."""
-    if os.environ.get("OPKIT_CACHE_DIR"):
-        return Path(os.environ["OPKIT_CACHE_DIR"])
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "opkit"
 
 
 def find_compiler() -> str | None:
@@ -51,14 +44,16 @@ def library_directory(wheels: Wheels, own_kernels: Sequence[str] = ()) -> Path:
     """
     found = find_build(wheels, own_kernels)
     if found is not None:
+        cache.touch(found / MANIFEST)
         return found
     compiler = find_compiler()
     if compiler is None:
         raise BuildError("no C++ compiler found to build the stand-in for CANN's libraries", compiler_help())
-    target = cache_root() / f"standin-{_wheel_key(wheels, own_kernels)}-{_compiler_key(compiler)}"
-    with _locked(target):
-        if not (target / MANIFEST).is_file():
+    target = cache.cache_root() / f"standin-{_wheel_key(wheels, own_kernels)}-{_compiler_key(compiler)}"
+    with cache.locked(target):
+        if not cache.is_whole(target):
             _build(target, compiler, wheels, own_kernels)
+            cache.prune(target)
     return target
 
 
@@ -67,8 +62,10 @@ def find_build(wheels: Wheels, own_kernels: Sequence[str] = ()) -> Path | None:
     compiler = find_compiler()
     key = _wheel_key(wheels, own_kernels)
     name = f"standin-{key}-{_compiler_key(compiler) if compiler else '*'}"
-    found = sorted(cache_root().glob(f"{name}/{MANIFEST}"))
-    return found[-1].parent if found else None
+    root = cache.cache_root()
+    cache.require_private(root)
+    found = [path for path in sorted(root.glob(name)) if cache.is_whole(path)]
+    return found[-1] if found else None
 
 
 def compiler_help() -> str:
@@ -114,35 +111,25 @@ def _compiler_key(compiler: str) -> str:
     return _digest([str(real), _stamp(real)])[:8]
 
 
-@contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        lock = target.with_name(f"{target.name}.lock").open("w")
-    except OSError as error:
-        raise BuildError(
-            f"cannot write the cache directory {target.parent}: {error.strerror}",
-            "set OPKIT_CACHE_DIR to a directory that you may write",
-        ) from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # released by the kernel if this process dies
-        yield
-
-
 def _build(target: Path, compiler: str, wheels: Wheels, own_kernels: Sequence[str]) -> None:
     # Anything of this name is left over from a build that was killed: whoever holds the lock may remove it.
     for stale in target.parent.glob(f"{target.name}.building-*"):
         shutil.rmtree(stale, ignore_errors=True)
     shutil.rmtree(target, ignore_errors=True)
-    work = Path(tempfile.mkdtemp(prefix=f"{target.name}.building-", dir=target.parent))
+    work: Path | None = None
     try:
+        work = Path(tempfile.mkdtemp(prefix=f"{target.name}.building-", dir=target.parent))  # mode 0700
         libraries = _build_in(work, compiler, wheels, own_kernels)
-        manifest = {"torch_npu": wheels.torch_npu.version, "compiler": compiler, "libraries": libraries}
-        (work / MANIFEST).write_text(json.dumps(manifest, indent=1))
-        work.chmod(0o755)
+        cache.write_manifest(work, torch_npu=wheels.torch_npu.version, compiler=compiler, libraries=libraries)
         work.rename(target)
+    except OSError as error:
+        raise BuildError(
+            f"cannot build the stand-in in {target.parent}: {error.strerror or error}",
+            "free some space there (a build takes 20 MB), or set OPKIT_CACHE_DIR to another directory",
+        ) from error
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        if work is not None:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def _build_in(work: Path, compiler: str, wheels: Wheels, own_kernels: Sequence[str]) -> tuple[str, ...]:

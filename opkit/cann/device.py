@@ -14,16 +14,18 @@ from dataclasses import dataclass
 from typing import Callable
 
 from opkit.cann.errors import StandInError
-from opkit.cann.library import Event, StandIn, standin
+from opkit.cann.library import Event, Launch, StandIn, standin
 
 __all__ = [
     "Event",
+    "Launch",
     "TaskFailure",
     "captured_tasks",
     "current_stream",
     "is_capturing",
     "journal",
     "launch",
+    "launches",
     "live_tasks",
     "task_failures",
 ]
@@ -123,7 +125,11 @@ def current_stream(index: int | None = None) -> int:
     if raw is None:
         return int(torch_npu.npu.current_stream(index).npu_stream)
     torch_npu.npu._lazy_init()
-    return int(raw(torch_npu._C._npu_getDevice() if index is None else index))
+    current = torch_npu._C._npu_getDevice()
+    if index is None or index == current:
+        return int(raw(current))
+    with torch_npu.npu.device(index):  # a device has no streams until it was the current one
+        return int(raw(index))
 
 
 def is_capturing(index: int | None = None) -> bool:
@@ -134,6 +140,14 @@ def is_capturing(index: int | None = None) -> bool:
 def journal() -> list[Event]:
     """What happened since the last call, oldest first; "dropped" says that older events were lost."""
     return standin().take_journal()
+
+
+def launches() -> list[Launch]:
+    """The kernels that host code launched since the last call, oldest first, with what each was given.
+
+    At most the newest 4096. Kernels that Python computes are in the journal and not here.
+    """
+    return standin().take_launches()
 
 
 def captured_tasks(model_id: int) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from opkit.cann.ge_dtypes import from_number, from_torch
 from opkit.cann.ge_graph import GeGraph, GeNode, TensorDesc, parse_graph
-from opkit.cann.ge_interpreter import check_known, interpret
+from opkit.cann.ge_interpreter import Interpretation, check_known, interpret
 from opkit.cann.library import GeCall, GeOutput, GeTensor, standin
 from opkit.errors import OpkitError
 
@@ -72,7 +72,9 @@ class GeEngine:
         values = [value.clone() for value in done.outputs]
         for index, value in enumerate(values):
             given = call.outputs[index] if index < len(call.outputs) else None
-            _write(graph, index, value, given if given is not None else _allocate(call, index, value))
+            place = given if given is not None else _allocate(call, index, value)
+            _write(graph, index, value, place)
+            _carry_mark(graph, done, inputs, place)
         self.runs.append(GeRun(graph_id, done.uncomputed))
 
     def remove(self, graph_id: int) -> None:
@@ -141,6 +143,18 @@ def _allocate(call: GeCall, index: int, value: torch.Tensor) -> GeTensor:
     number, dims = from_torch(value.dtype).number, tuple(value.size())
     nbytes = value.numel() * value.element_size()
     return GeTensor(call.allocate(index, number, dims, nbytes), nbytes, number, dims)
+
+
+def _carry_mark(graph: GeGraph, done: Interpretation, inputs: tuple[GeTensor, ...], place: GeTensor) -> None:
+    """Marks an output as uncomputed if any node, or any input, of its graph is."""
+    library = standin()
+    source = f"GE graph {graph.name}: {', '.join(done.uncomputed)}" if done.uncomputed else ""
+    if not source and library.tainted:
+        source = next(filter(None, (library.taint_of(item.data, item.bytes) for item in inputs)), "")
+    if source:
+        library.taint(place.data, place.bytes, source)
+    else:
+        library.untaint(place.data, place.bytes)
 
 
 def _write(graph: GeGraph, index: int, value: torch.Tensor, place: GeTensor) -> None:

@@ -26,9 +26,11 @@ def equip() -> None:
     from opkit.cann.aten import install_aten_kernels
     from opkit.cann.ge_engine import engine
     from opkit.cann.npu_values import install_npu_values
+    from opkit.cann.uncomputed import install_warnings
 
     install_aten_kernels()
     install_npu_values()
+    install_warnings()
     engine()
 
 

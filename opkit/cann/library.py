@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from opkit.cann.build import CORE
@@ -13,6 +14,7 @@ from opkit.cann.load import ensure_runtime
 
 _TaskFn = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _ReleaseFn = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
+_ReadFn = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 _InfoFn = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 _RemoveFn = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
 _FAILED = 1
@@ -43,6 +45,20 @@ class Event:
     model: int
     code: int
     reason: str
+    operator: str = ""  # whose host code made the call, where it is known
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel of CANN's that host code launched.
+
+    Its name, the model it was captured into (0 if none), and the tensors, scalars and lists it was given,
+    described as native/opkit_standin.h says.
+    """
+
+    name: str
+    model: int
+    arguments: tuple[dict[str, object], ...]
 
 
 @dataclass(frozen=True)
@@ -99,6 +115,13 @@ class StandIn:
             "opkit_stream_is_capturing": (ctypes.c_int, [ctypes.c_void_p]),
             "opkit_capturing_model": (ctypes.c_uint64, [ctypes.c_void_p]),
             "opkit_uncomputed_count": (ctypes.c_uint64, []),
+            "opkit_uncomputed_launches": (ctypes.c_uint64, []),
+            "opkit_taint": (None, [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]),
+            "opkit_untaint": (None, [ctypes.c_void_p, ctypes.c_size_t]),
+            "opkit_tainted": (ctypes.c_int, []),
+            "opkit_taint_of": (ctypes.c_char_p, [ctypes.c_void_p, ctypes.c_size_t]),
+            "opkit_set_uncomputed_reader": (None, [_ReadFn]),
+            "opkit_launches_take": (ctypes.c_char_p, []),
             "opkit_journal_take": (ctypes.c_char_p, []),
             "opkit_model_tasks": (ctypes.c_char_p, [ctypes.c_uint64]),
             "opkit_is_device_memory": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t]),
@@ -116,6 +139,8 @@ class StandIn:
                 ctypes.c_int32,
                  ctypes.c_size_t],
             ),
+            "opkit_enter_operator": (None, [ctypes.c_char_p]),
+            "opkit_leave_operator": (None, []),
             "opkit_set_error": (None, [ctypes.c_char_p]),
             "opkit_soc_name": (ctypes.c_char_p, []),
             "aclGetRecentErrMsg": (ctypes.c_char_p, []),
@@ -175,11 +200,54 @@ class StandIn:
         """How many launches so far had a result that nobody computed."""
         return int(self._library.opkit_uncomputed_count())
 
+    @property
+    def uncomputed_launches(self) -> int:
+        """How many launches that nobody computes this thread has submitted, run or captured."""
+        return int(self._library.opkit_uncomputed_launches())
+
+    # ---- memory that nobody computed
+
+    @property
+    def tainted(self) -> bool:
+        """Whether any memory holds values that nobody computed, or that derive from such."""
+        return bool(self._library.opkit_tainted())
+
+    def taint(self, data: int, nbytes: int, source: str) -> None:
+        """Mark memory as holding values that come from `source`, which nobody computed."""
+        self._library.opkit_taint(data, nbytes, source.encode())
+
+    def untaint(self, data: int, nbytes: int) -> None:
+        """Take the mark from memory that has been computed."""
+        self._library.opkit_untaint(data, nbytes)
+
+    def taint_of(self, data: int, nbytes: int) -> str:
+        """Give the source of the values in a range of memory; "" if it has no mark."""
+        return str(self._library.opkit_taint_of(data, nbytes).decode())
+
+    def set_uncomputed_reader(self, reader: Callable[[str], None]) -> None:
+        """Set what is told the source of each range without values that is copied to the host."""
+        self._callbacks["reader"] = held = _ReadFn(lambda source: reader(source.decode()))
+        self._library.opkit_set_uncomputed_reader(held)
+
     # ---- evidence
+
+    def take_launches(self) -> list[Launch]:
+        """Give the newest launches of CANN's kernels since the last call, with what each was given."""
+        found = json.loads(self._library.opkit_launches_take())
+        return [Launch(item["name"], item["model"], tuple(item["arguments"])) for item in found]
 
     def take_journal(self) -> list[Event]:
         """Give the events since the last call, oldest first."""
         return [Event(**entry) for entry in json.loads(self._library.opkit_journal_take())]
+
+    @contextmanager
+    def operator(self, name: str) -> Iterator[None]:
+        """Refusals on this thread name the operator, or the one around it."""
+        self._library.opkit_enter_operator(name.encode())
+        try:
+            yield
+        finally:
+            self._library.opkit_leave_operator()
 
     def recent_error(self) -> str:
         """Give, and clear, the error message of this thread."""

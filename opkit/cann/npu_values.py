@@ -3,30 +3,33 @@
 These are the operators that plain torch code reaches without naming them, such as
 scaled_dot_product_attention, and those that most models for the NPU use. torch_npu's kernel runs first and
 decides everything but the values: it checks the arguments, allocates the outputs and launches its aclnn
-kernel, which the journal counts as uncomputed. A task after it writes the values. A call with options that
-are not known here stays uncomputed.
+kernel, which the journal counts as uncomputed. A task after it writes the values. The results of a call with
+options that are not known here, and of every other operator of torch_npu's, are poisoned and marked.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from opkit.cann import device
+from opkit.cann import device, npu_inference_attention
 from opkit.cann.library import standin
-from opkit.cann.operators import fill_defaults, find_operator
-from opkit.cann.views import TaskViews
+from opkit.cann.operators import fill_defaults, find_operator, is_written
+from opkit.cann.views import POISON, TaskViews, fill_bytes, tensors_in
 
 if TYPE_CHECKING:
     import torch
 
 _library: Any = None
+_settled = threading.local()  # .launches: uncomputed launches of this thread whose results have values
 
 
 def install_npu_values() -> int:
-    """Puts the values behind torch_npu's kernels, once in a process. Returns how many operators have them.
+    """Puts values, or marks, behind torch_npu's own kernels, once in a process. Returns how many have values.
 
-    Needs torch.library.get_kernel (torch 2.9); before, there are none and the operators stay uncomputed.
+    A kernel without values here leaves its results poisoned and marked as uncomputed. Needs
+    torch.library.get_kernel (torch 2.9); before, operators have no values and results no marks.
     """
     import torch
 
@@ -35,40 +38,66 @@ def install_npu_values() -> int:
     get_kernel = getattr(torch.library, "get_kernel", None)
     if get_kernel is None:
         return 0
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-    names = [
-        name for name in VALUES if torch._C._dispatch_has_kernel(name) and has_kernel(name, "PrivateUse1")
-    ]
+    names = _own_kernels()
     if _library is None:
-        library = torch.library.Library("npu", "IMPL")
+        _library = {space: torch.library.Library(space, "IMPL") for space in _NAMESPACES}
         for name in names:
             kernel = _kernel(name, get_kernel(name, "PrivateUse1"))
-            library.impl(name.removeprefix("npu::"), kernel, "PrivateUse1", with_keyset=True)
-        _library = library
-    return len(names)
+            space, _, short = name.partition("::")
+            # Library.impl would refuse a reference for the same operator later.
+            _library[space].m.impl(short, "PrivateUse1", kernel, True)
+    return sum(name in VALUES for name in names)
+
+
+def _own_kernels() -> list[str]:
+    import torch
+
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    return [
+        name
+        for name in torch._C._dispatch_get_all_op_names()
+        if name.partition("::")[0] in _NAMESPACES and has_kernel(name, "PrivateUse1")
+    ]
+
+
+_NAMESPACES = ("npu", "atb")
 
 
 def _kernel(name: str, host: Any) -> Callable[..., Any]:
-    operator = find_operator(name)
-    compute = VALUES[name]
+    compute = VALUES.get(name)
+    library = standin()
 
     def kernel(keyset: Any, *args: Any, **kwargs: Any) -> Any:
-        positional, keywords = fill_defaults(operator, args, kwargs)
-        results = host.call_boxed(keyset, *args, **kwargs)
-        named = dict(zip((argument.name for argument in operator._schema.arguments), positional))
-        _submit(name, compute, {**named, **keywords}, results)
+        before = library.uncomputed_launches - getattr(_settled, "launches", 0)
+        with library.operator(name):
+            results = host.call_boxed(keyset, *args, **kwargs)
+        left = library.uncomputed_launches - getattr(_settled, "launches", 0) - before
+        if left > 0:
+            named = _named(name, args, kwargs)
+            if compute is None or _unknown(name, named):
+                _mark(name, named, results)
+            else:
+                _submit(name, compute, named, results)
+                _settled.launches = getattr(_settled, "launches", 0) + left
         return results
 
     return kernel
+
+
+def _named(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    operator = find_operator(name)
+    positional, keywords = fill_defaults(operator, args, kwargs)
+    return {**dict(zip((argument.name for argument in operator._schema.arguments), positional)), **keywords}
 
 
 def _submit(name: str, compute: Callable[..., Any], arguments: dict[str, Any], results: Any) -> None:
     import torch
 
     views = TaskViews()
-    given = {key: views.of(value) for key, value in arguments.items()}
+    outs = {argument.name for argument in find_operator(name)._schema.arguments if argument.is_out}
+    given = {key: views.of(value) for key, value in arguments.items() if key not in outs}
     results = list(results) if isinstance(results, (list, tuple)) else [results]
-    outputs, place = views.of(results), results[0].device
+    outputs = views.written(results)
 
     def task() -> None:
         views.require_alive(name)
@@ -76,13 +105,37 @@ def _submit(name: str, compute: Callable[..., Any], arguments: dict[str, Any], r
             for value, output in zip(compute(given), outputs):
                 if value is not None:
                     output.copy_(value)
+        views.carry_marks()
 
-    if not _unknown(name, given):
-        device.launch(name, task, place.index)
+    device.launch(name, task, results[0].device.index)
+
+
+def _mark(name: str, arguments: dict[str, Any], results: Any) -> None:
+    """Poisons fresh results and out= arguments, and marks them and what is written in place."""
+    schema = find_operator(name)._schema
+    given = {tensor.data_ptr() for tensor in tensors_in(arguments) if tensor.device.type == "npu"}
+    outs = [arguments[argument.name] for argument in schema.arguments if argument.is_out]
+    made = [tensor for tensor in tensors_in([results]) if tensor.data_ptr() not in given] + tensors_in(outs)
+    written = [arguments[argument.name] for argument in schema.arguments if is_written(argument)]
+    made = [tensor for tensor in made if tensor.device.type == "npu"]
+    views = TaskViews()
+    poisoned = [views.written(tensor) for tensor in made]
+    marked = [views.written(tensor) for tensor in tensors_in(written) if tensor.device.type == "npu"]
+
+    def task() -> None:
+        views.require_alive(name)
+        for view in poisoned:
+            fill_bytes(view, POISON)
+        views.mark_written(name)
+
+    if made or marked:
+        device.launch(f"mark {name}", task, next(iter([*made, *tensors_in(written)])).device.index)
 
 
 def _unknown(name: str, given: dict[str, Any]) -> bool:
     """Whether a call uses an option that its function does not know."""
+    if name in npu_inference_attention.NAMES:
+        return not npu_inference_attention.knows(name, given)
     if any(given[option] != plain for option, plain in _PLAIN.get(name, {}).items() if option in given):
         return True
     if "input_layout" not in given:
@@ -201,6 +254,7 @@ def _rotary_mul(given: dict[str, Any]) -> list[torch.Tensor]:
 
 
 VALUES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    **dict.fromkeys(npu_inference_attention.NAMES, npu_inference_attention.attention),
     "npu::npu_fusion_attention": _attention,
     "npu::npu_fusion_attention_grad_v3": _attention_grad,
     "npu::npu_fusion_attention_v3": _attention,

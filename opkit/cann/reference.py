@@ -168,10 +168,10 @@ def _task(
     operator: Any, function: Function | None, args: list[Any], kwargs: dict[str, Any], fresh: list[Any]
 ) -> Callable[[], None]:
     views = TaskViews()
-    outputs = [views.of(result) for result in fresh]
+    outputs = [views.written(result) for result in fresh]
+    mutated = [views.written(value) for value in mutated_arguments(operator, args, kwargs).values()]
     if function is None:
-        mutated = [views.of(value) for value in mutated_arguments(operator, args, kwargs).values()]
-        return _uncomputed_task(views, outputs, mutated)
+        return _uncomputed_task(operator.name(), views, outputs, mutated)
     call_args = [views.of(value) for value in args]
     call_kwargs = {key: views.of(value) for key, value in kwargs.items()}
     expected = [declared.alias_info is None for declared in operator._schema.returns]
@@ -189,17 +189,21 @@ def _task(
             zip([r for r, is_fresh in zip(results, expected) if is_fresh], outputs)
         ):
             write_result(operator.name(), number, result, output)
+        views.carry_marks()
 
     return run
 
 
-def _uncomputed_task(views: TaskViews, outputs: list[Any], mutated: list[Any]) -> Callable[[], None]:
+def _uncomputed_task(
+    name: str, views: TaskViews, outputs: list[Any], mutated: list[Any]
+) -> Callable[[], None]:
     def run() -> None:
         views.require_alive("a kernel without reference")
         for view in tensors_in(outputs):
             fill_bytes(view, POISON)
         for view in tensors_in(mutated):
             fill_bytes(view, WRITE_MARK)
+        views.mark_written(name)
 
     return run
 

@@ -6,6 +6,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Callable
 
 from opkit.cann.library import standin
+from opkit.cann.uncomputed import extent, is_dense, uncomputed_source
 from opkit.errors import OpkitError
 
 if TYPE_CHECKING:
@@ -94,14 +95,28 @@ class TaskViews:
 
     def __init__(self) -> None:
         self._memory: list[tuple[int, int]] = []
+        self._read: list[tuple[int, int]] = []
+        self._written: list[tuple[int, int, bool]] = []
 
-    def of(self, value: Any) -> Any:
-        """`value` for the CPU: views of NPU tensors, the present value of host tensors, the CPU device."""
+    def of(self, value: Any, *, reads: bool = True, writes: bool = False) -> Any:
+        """`value` for the CPU: views of NPU tensors, the present value of host tensors, the CPU device.
+
+        `reads` and `writes` say what the task does with the values.
+        """
         import torch
 
+        for tensor in tensors_in([value]):
+            if tensor.device.type == "npu" and reads:
+                self._read.append(extent(tensor))
+            if tensor.device.type == "npu" and writes:
+                self._written.append((*extent(tensor), is_dense(tensor)))
         if isinstance(value, torch.device) and value.type == "npu":
             return torch.device("cpu")
         return map_tensors(value, self._view)
+
+    def written(self, value: Any) -> Any:
+        """As `of`, for what the task writes and does not read."""
+        return self.of(value, reads=False, writes=True)
 
     def _view(self, tensor: torch.Tensor) -> torch.Tensor:
         if tensor.device.type != "npu":
@@ -110,6 +125,23 @@ class TaskViews:
         if storage.nbytes():
             self._memory.append((storage.data_ptr(), storage.nbytes()))
         return cpu_view(tensor)
+
+    def carry_marks(self) -> None:
+        """After the task: what it wrote derives from what nobody computed if something that it read does."""
+        library = standin()
+        if not library.tainted:
+            return
+        source = next(filter(None, (library.taint_of(*place) for place in self._read)), "")
+        for start, nbytes, dense in self._written:
+            if source:
+                library.taint(start, nbytes, source)
+            elif dense:
+                library.untaint(start, nbytes)
+
+    def mark_written(self, source: str) -> None:
+        """After a task that computed nothing."""
+        for start, nbytes, _ in self._written:
+            standin().taint(start, nbytes, source)
 
     def require_alive(self, name: str) -> None:
         """Raises RuntimeError if memory was given back since the launch: on the device this is a fault."""
@@ -155,10 +187,12 @@ def fill_bytes(view: torch.Tensor, byte: int) -> None:
 
 
 def is_uncomputed(tensor: torch.Tensor) -> bool:
-    """Whether every element still holds poison or the write mark: nobody computed this tensor.
+    """Whether nobody computed this tensor: it is marked so, or every element holds poison or the write mark.
 
     An empty tensor holds no such element and is not uncomputed. Integers that are all -1 look like poison.
     """
+    if uncomputed_source(tensor) is not None:
+        return True
     data = _bytes_of(cpu_view(tensor) if tensor.device.type == "npu" else tensor)
     if data.numel() == 0:
         return False

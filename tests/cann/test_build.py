@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -14,6 +17,7 @@ import pytest
 from standin_process import environment, run_python
 
 from opkit.cann import build
+from opkit.cann.cache import MANIFEST, is_whole, prune, write_manifest
 from opkit.cann.errors import BuildError
 from opkit.cann.wheels import Wheel, Wheels, find_wheel
 
@@ -86,11 +90,79 @@ def test_a_build_outlives_its_compiler(
     compiler = build.find_compiler()
     assert compiler
     done = cache / f"standin-{build._wheel_key(fake_wheels, ())}-{build._compiler_key(compiler)}"
-    done.mkdir(parents=True)
-    (done / build.MANIFEST).write_text("{}")
+    _fake_build(done)
     monkeypatch.setenv("PATH", "")
     assert build.library_directory(fake_wheels) == done
     assert build.find_build(fake_wheels, ("aclnnMine",)) is None
+
+
+def _fake_build(directory: Path) -> None:
+    directory.mkdir(parents=True, mode=0o700)
+    (directory / build.CORE).write_bytes(b"library")
+    write_manifest(directory, torch_npu="2.13.0", compiler="c++", libraries=[build.CORE])
+
+
+def test_a_corrupt_build_is_not_loaded(tmp_path: Path) -> None:
+    done = tmp_path / "standin-a"
+    _fake_build(done)
+    assert is_whole(done)
+    for spoil in (
+        lambda: (done / build.CORE).write_bytes(b"libraru"),
+        lambda: (done / build.CORE).unlink(),
+        lambda: (done / MANIFEST).write_text('{"libraries": ["libx.so"], "digests": {}}'),
+        lambda: (done / MANIFEST).write_text("["),
+    ):
+        spoil()
+        assert not is_whole(done)
+
+
+def test_the_cache_is_private(fake_wheels: Wheels, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "true")  # "compiles" nothing, so the build fails after the cache is made
+    with pytest.raises(BuildError):
+        build.library_directory(fake_wheels)
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    cache.chmod(0o777)
+    with pytest.raises(BuildError, match="everybody may write"):
+        build.library_directory(fake_wheels)
+
+
+def test_the_cache_of_another_user_is_refused(
+    fake_wheels: Wheels, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: cache.stat().st_uid + 1)
+    if cache.stat().st_uid == 0:  # root may have made it for everybody
+        os.chown(cache, 12345, -1)
+    with pytest.raises(BuildError, match="belongs to another user"):
+        build.library_directory(fake_wheels)
+
+
+def test_a_full_disk_is_said(fake_wheels: Wheels, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(build.tempfile, "mkdtemp", full)
+    with pytest.raises(BuildError, match="No space left") as caught:
+        build.library_directory(fake_wheels)
+    assert "free some space" in caught.value.help
+
+
+def test_old_builds_go_and_those_in_use_stay(cache: Path) -> None:
+    now, day = time.time(), 86400
+    for number in range(8):
+        path = cache / f"standin-{number}"
+        _fake_build(path)
+        days = 40 if number == 7 else 0.1 if number == 6 else number + 2
+        os.utime(path / MANIFEST, (now - days * day, now - days * day))
+    held = (cache / "standin-5.lock").open("w")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    # In order of their last use: 6, then 0 1 2 (the newest four); 3 and 4 go; 5 is locked; 7 is too old.
+    prune(cache / "standin-4")
+    left = {path.name for path in cache.iterdir() if path.is_dir()}
+    assert left == {f"standin-{number}" for number in (6, 0, 1, 2, 4, 5)}
+    held.close()
+    prune(cache / "standin-4")
+    assert not (cache / "standin-5").exists()
 
 
 class TestRealBuild:

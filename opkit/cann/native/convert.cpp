@@ -138,6 +138,22 @@ bool write(int type, char* at, const Number& n) {
   return false;
 }
 
+// Elements from the first to the last that a tensor touches.
+size_t extent(const AclTensor& tensor) {
+  int64_t last = 0;
+  for (size_t d = 0; d < tensor.sizes.size(); ++d) last += (tensor.sizes[d] - 1) * tensor.strides[d];
+  return static_cast<size_t>(last + 1);
+}
+
+void carry(const AclTensor& to, size_t to_item, const AclTensor& from, size_t from_item, int64_t count) {
+  if (!tainted()) return;
+  auto start = [](const AclTensor& t, size_t item) { return static_cast<char*>(t.data) + t.offset * static_cast<int64_t>(item); };
+  std::string source = taint_of(start(from, from_item), extent(from) * from_item);
+  size_t bytes = extent(to) * to_item;
+  if (!source.empty()) taint(start(to, to_item), bytes, source);
+  else if (extent(to) == static_cast<size_t>(count)) untaint(start(to, to_item), bytes);  // no element is left out
+}
+
 }  // namespace
 
 size_t item_size(int type) {
@@ -149,6 +165,27 @@ size_t item_size(int type) {
     case kComplex128: return 16;
   }
   return 0;
+}
+
+std::string dtype_name(int type) {
+  static const std::map<int, const char*> names = {
+      {kFloat, "float32"}, {kHalf, "float16"}, {kInt8, "int8"}, {kInt32, "int32"}, {kUint8, "uint8"},
+      {kInt16, "int16"}, {kUint16, "uint16"}, {kUint32, "uint32"}, {kInt64, "int64"}, {kUint64, "uint64"},
+      {kDouble, "float64"}, {kBool, "bool"}, {kComplex64, "complex64"}, {kComplex128, "complex128"},
+      {kBfloat16, "bfloat16"}, {kComplex32, "complex32"}, {kHifloat8, "hifloat8"}, {kFloat8E5M2, "float8_e5m2"},
+      {kFloat8E4M3, "float8_e4m3fn"}, {kFloat8E8M0, "float8_e8m0fnu"},
+  };
+  auto found = names.find(type);
+  return found == names.end() ? "aclDataType " + std::to_string(type) : found->second;
+}
+
+std::string json_element(int type, const char* at) {
+  Number n{};
+  if (!read(type, at, &n)) return "null";
+  if (type == kBool) return json_number(n.whole != 0);
+  if (n.integral) return json_number(n.whole);
+  if (type != kComplex64 && type != kComplex128) return json_number(n.real.real());
+  return "[" + json_number(n.real.real()) + "," + json_number(n.real.imag()) + "]";
 }
 
 int copy_tensor(const AclTensor& to, const AclTensor& from) {
@@ -195,6 +232,7 @@ int copy_tensor(const AclTensor& to, const AclTensor& from) {
     else if (read(from.dtype, at, &n)) write(to.dtype, &staged[i * to_item], n);
   });
   walk(base(to, to_item), to.strides, to_item, [&](size_t i, char* at) { memcpy(at, &staged[i * to_item], to_item); });
+  carry(to, to_item, from, from_item, count);
   return kSuccess;
 }
 

@@ -11,6 +11,12 @@ enum Kind : int { kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice, kD
 // A replay of a recorded copy must not touch memory that has been freed since.
 bool alive(const void* data, size_t bytes) { return is_device(data, bytes) || is_pinned(data, bytes); }
 
+int move(void* dst, const void* src, size_t bytes) {
+  memmove(dst, src, bytes);
+  carry_taint(dst, src, bytes);
+  return kSuccess;
+}
+
 struct Where {
   bool captured = false, waiting = false;
 };
@@ -37,20 +43,19 @@ int copy_async(const char* function, void* dst, size_t room, const void* src, si
   if (!dst || !src || bytes > room) return refuse(function, kParamInvalid, "null pointer or destination too small");
   Where where = where_is(handle);
   if (!where.captured && !where.waiting) {
-    return submit(function, handle, {function, [=] { memmove(dst, src, bytes); return 0; }});
+    return submit(function, handle, {function, [=] { return move(dst, src, bytes); }});
   }
   if (kind == kHostToBufToDevice) {
     // The runtime takes its own copy of the host data at submission, so the caller may reuse its buffer.
     auto buffer = std::make_shared<std::string>(static_cast<const char*>(src), bytes);
-    return submit(function, handle, {function, [=] { memcpy(dst, buffer->data(), bytes); return 0; }});
+    return submit(function, handle, {function, [=] { return move(dst, buffer->data(), bytes); }});
   }
   if (!(alive(dst, bytes) && alive(src, bytes))) return refuse_pageable(function, handle);
   return submit(function, handle, {function, [=] {
     if (!(alive(dst, bytes) && alive(src, bytes))) {
       return refuse(function, kDeviceFault, "copy of " + std::to_string(bytes) + " bytes touches memory that was freed");
     }
-    memmove(dst, src, bytes);
-    return 0;
+    return move(dst, src, bytes);
   }});
 }
 
@@ -61,6 +66,7 @@ int fill_async(void* dst, size_t room, int value, size_t bytes, void* handle) {
   return submit(function, handle, {function, [=] {
     if (!alive(dst, bytes)) return refuse(function, kDeviceFault, "fills memory that is not allocated");
     memset(dst, value, bytes);
+    untaint(dst, bytes);
     return 0;
   }});
 }
@@ -74,14 +80,14 @@ ACL_API int aclrtMemcpy(void* dst, size_t room, const void* src, size_t bytes, i
   if (int code = check_sync_memory("aclrtMemcpy")) return code;
   if (!bytes) return kSuccess;
   if (!dst || !src || bytes > room) return refuse("aclrtMemcpy", kParamInvalid, "null pointer or destination too small");
-  memmove(dst, src, bytes);
-  return kSuccess;
+  return move(dst, src, bytes);
 }
 
 ACL_API int aclrtMemset(void* dst, size_t room, int32_t value, size_t bytes) {
   if (int code = check_sync_memory("aclrtMemset")) return code;
   if (!dst || bytes > room) return refuse("aclrtMemset", kParamInvalid, "null pointer or destination too small");
   memset(dst, value, bytes);
+  untaint(dst, bytes);
   return kSuccess;
 }
 
@@ -89,7 +95,7 @@ ACL_API int aclrtMemcpy2d(void* dst, size_t dst_pitch, const void* src, size_t s
   if (int code = check_sync_memory("aclrtMemcpy2d")) return code;
   if (width > dst_pitch || width > src_pitch) return refuse("aclrtMemcpy2d", kParamInvalid, "width exceeds the pitch");
   for (size_t row = 0; row < height; ++row) {
-    memmove(static_cast<char*>(dst) + row * dst_pitch, static_cast<const char*>(src) + row * src_pitch, width);
+    move(static_cast<char*>(dst) + row * dst_pitch, static_cast<const char*>(src) + row * src_pitch, width);
   }
   return kSuccess;
 }

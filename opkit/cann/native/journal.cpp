@@ -10,7 +10,7 @@ struct Entry {
   std::string name;
   uint64_t model;
   int code;
-  std::string reason;
+  std::string reason, op;
 };
 
 constexpr size_t kCapacity = 65536;
@@ -21,6 +21,7 @@ std::deque<Entry>& entries() {
 }
 uint64_t dropped = 0;
 thread_local std::string recent_error;
+thread_local std::vector<std::string> operators;
 
 }  // namespace
 
@@ -48,7 +49,7 @@ void note(const char* event, const std::string& name, uint64_t model, int code, 
     all.pop_front();
     ++dropped;
   }
-  all.push_back({event, name, model, code, reason});
+  all.push_back({event, name, model, code, reason, operators.empty() ? "" : operators.front()});
 }
 
 void set_error(const std::string& text) { recent_error = text; }
@@ -60,7 +61,8 @@ std::string take_error() {
 }
 
 int refuse(const char* function, int code, const std::string& reason) {
-  set_error(std::string("opkit stand-in: ") + function + ": " + reason);
+  std::string by = operators.empty() ? "" : " (called by " + operators.front() + ")";
+  set_error(std::string("opkit stand-in: ") + function + ": " + reason + by);
   note("refuse", function, 0, code, reason);
   return code;
 }
@@ -76,6 +78,11 @@ ACL_API const char* aclGetRecentErrMsg() {
   return text.c_str();
 }
 
+ACL_API void opkit_enter_operator(const char* name) { operators.emplace_back(name ? name : ""); }
+ACL_API void opkit_leave_operator() {
+  if (!operators.empty()) operators.pop_back();
+}
+
 ACL_API void opkit_set_error(const char* text) { set_error(text ? text : ""); }
 
 ACL_API const char* opkit_journal_take() {
@@ -88,12 +95,13 @@ ACL_API const char* opkit_journal_take() {
     std::swap(lost, dropped);
   }
   json = "[";
-  if (lost) json += "{\"event\":\"dropped\",\"name\":\"\",\"model\":0,\"code\":" + std::to_string(lost) + ",\"reason\":\"\"}";
+  if (lost) json += "{\"event\":\"dropped\",\"name\":\"\",\"model\":0,\"code\":" + std::to_string(lost) + ",\"reason\":\"\",\"operator\":\"\"}";
   for (const auto& entry : taken) {
     if (json.size() > 1) json += ",";
     json += std::string("{\"event\":\"") + entry.event + "\",\"name\":" + quoted(entry.name) +
             ",\"model\":" + std::to_string(entry.model) + ",\"code\":" + std::to_string(entry.code) +
-            ",\"reason\":" + quoted(entry.reason) + "}";
+            ",\"reason\":" + quoted(entry.reason) +
+            ",\"operator\":" + quoted(entry.op) + "}";
   }
   json += "]";
   return json.c_str();

@@ -1,5 +1,6 @@
 // Operators launched by type name (aclop*), the interface before aclnn. All but Identity compute nothing.
 #include "state.h"
+#include "tensor.h"
 
 using namespace opkit;
 
@@ -71,19 +72,37 @@ ACL_API int aclopSetAttrListListInt(Attributes* a, const char* name, int, const 
 namespace {
 // Whether the memory of this description is laid out plainly (ND, NCHW, NHWC or unspecified).
 bool plain(const TensorDesc* desc) { return desc->format >= -1 && desc->format <= 2; }
+
+// An aclop knows no strides: its tensors are dense. Their names come from the host code, where it gives them.
+std::string described(int n, const TensorDesc* const* descs, const DataBuffer* const* data, const char* kind) {
+  std::string text;
+  for (int i = 0; i < n; ++i) {
+    text += (text.empty() ? "" : ",") + std::string("{\"kind\":\"") + kind + "\",\"name\":" + quoted(descs[i]->name) +
+            ",\"dtype\":" + quoted(dtype_name(descs[i]->dtype)) + ",\"shape\":" + json_numbers(descs[i]->dims) +
+            ",\"format\":" + std::to_string(descs[i]->format) +
+            ",\"storage\":" + std::to_string(reinterpret_cast<uintptr_t>(data[i]->data)) + "}";
+  }
+  return text;
+}
 }  // namespace
 
 ACL_API int aclopCompileAndExecute(const char* type, int n_in, const TensorDesc* const* in, const DataBuffer* const* data_in,
                                    int n_out, const TensorDesc* const* out, DataBuffer* const* data_out, const Attributes*,
                                    int, int, const char*, void* stream) {
   std::string label = std::string("aclop ") + (type ? type : "");
+  std::string given = described(n_in, in, data_in, "input"), made = described(n_out, out, data_out, "output");
+  note_launch(label, "[" + given + (given.empty() || made.empty() ? "" : ",") + made + "]", stream);
   if (label == "aclop Identity" && n_in == 1 && n_out == 1 && plain(in[0]) && plain(out[0]) &&
       in[0]->dtype == out[0]->dtype && in[0]->dims == out[0]->dims) {
     DataBuffer to = *data_out[0], from = *data_in[0];
     size_t bytes = std::min(to.size, from.size);
-    return submit("aclopCompileAndExecute", stream, {label, [=] { memmove(to.data, from.data, bytes); return 0; }});
+    return submit("aclopCompileAndExecute", stream, {label, [=] {
+      memmove(to.data, from.data, bytes);
+      carry_taint(to.data, from.data, bytes);
+      return 0;
+    }});
   }
-  return submit("aclopCompileAndExecute", stream, {label, [=] { count_uncomputed(label); return 0; }});
+  return submit_uncomputed("aclopCompileAndExecute", label, stream);
 }
 
 // This form gives back the outputs' shapes, which only the kernel knows.

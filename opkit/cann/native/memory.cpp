@@ -86,6 +86,7 @@ int free_device(void* data) {
   auto found = device_blocks().find(static_cast<char*>(data));
   if (found == device_blocks().end() || found->second.reserved) return kParamInvalid;
   used -= found->second.bytes;
+  untaint(data, found->second.bytes);
   device_blocks().erase(found);
   free(data);
   return kSuccess;
@@ -113,9 +114,12 @@ ACL_API int aclrtMallocHostWithCfg(void** out, uint64_t bytes, void*) { return a
 
 ACL_API int aclrtFreeHost(void* data) {
   Guard guard(lock());
-  if (!pinned_blocks().erase(static_cast<char*>(data))) {
+  auto found = pinned_blocks().find(static_cast<char*>(data));
+  if (found == pinned_blocks().end()) {
     return refuse("aclrtFreeHost", kParamInvalid, "not the start of a live host allocation");
   }
+  untaint(data, found->second.bytes);
+  pinned_blocks().erase(found);
   free(data);
   return kSuccess;
 }
@@ -204,6 +208,7 @@ ACL_API int aclrtUnmapMem(void* at) {
   if (found == device_blocks().end() || !found->second.reserved) {
     return refuse("aclrtUnmapMem", kParamInvalid, "nothing is mapped here");
   }
+  untaint(at, found->second.reserved);
   mmap(at, found->second.reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   device_blocks().erase(found);
   return kSuccess;

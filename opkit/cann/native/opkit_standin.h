@@ -29,12 +29,29 @@ int opkit_stream_is_capturing(void* stream);   // 1 or 0
 uint64_t opkit_capturing_model(void* stream);  // id of the model that `stream` is captured into, 0 if none
 uint64_t opkit_uncomputed_count(void);         // launches so far whose result nobody computed
 
+uint64_t opkit_uncomputed_launches(void);       // how many this thread has submitted, run or captured
+
+// Memory that holds values which nobody computed, or which derive from such. `source` names the launch. Copies carry
+// the mark along; a copy to the host's own memory is journalled as "read_uncomputed" and told to the reader, on the
+// thread that copies.
+void opkit_taint(const void* data, size_t bytes, const char* source);
+void opkit_untaint(const void* data, size_t bytes);
+int opkit_tainted(void);                                       // 1 if there is any such memory
+const char* opkit_taint_of(const void* data, size_t bytes);    // the source, "" if the range has no mark
+typedef void (*opkit_read_fn)(const char* source);
+void opkit_set_uncomputed_reader(opkit_read_fn reader);
+
 // ---- evidence --------------------------------------------------------------------------------------------------------
 // JSON array of the events since the last call:
 //   {"event": "launch"|"record"|"replay"|"refuse"|"capture_begin"|"capture_end"|"capture_invalid"|"ge_load"|"ge_run"
-//             |"uncomputed"|"dropped", "name": ..., "model": id, "code": n, "reason": ...}
+//             |"uncomputed"|"read_uncomputed"|"dropped", "name": ..., "model": id, "code": n, "reason": ..., "operator": ...}
 // The journal holds the newest 65536 events; "dropped" says how many older ones were lost.
 const char* opkit_journal_take(void);
+// JSON array of the newest 4096 aclnn, aclop and ATB launches since the last call, with what they were given:
+//   {"name": ..., "model": id or 0, "arguments": [{"kind": "tensor", "dtype", "shape", "stride", "offset", "format",
+//    "storage", "storage_shape"} | {"kind": "scalar", "dtype", "value"} | {"kind": "ints"|"floats"|"bools", "value"}
+//    | {"kind": "list", "items"}]}
+const char* opkit_launches_take(void);
 // JSON array of the names of the tasks of a captured model, in order; "null" if there is no such model.
 const char* opkit_model_tasks(uint64_t model_id);
 
@@ -77,6 +94,10 @@ void opkit_set_ge_callbacks(opkit_ge_info_fn info, opkit_ge_run_fn run, opkit_ge
 void opkit_ge_describe_output(void* summary, int32_t dtype, const int64_t* dims, int32_t ndim);
 // Returns poisoned device memory for output `index`, or null if there is none or the caller has allocated that output.
 void* opkit_ge_allocate_output(void* call, size_t index, int32_t dtype, const int64_t* dims, int32_t ndim, size_t bytes);
+
+// Names the operator whose host code runs on this thread, for refusals; nested names are kept, the outermost counts.
+void opkit_enter_operator(const char* name);
+void opkit_leave_operator(void);
 
 // Text that aclGetRecentErrMsg and ge::GEGetErrorMsg of this thread answer with next.
 void opkit_set_error(const char* text);

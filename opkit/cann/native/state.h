@@ -129,12 +129,25 @@ void set_error(const std::string& text);
 std::string take_error();
 std::string quoted(const std::string& text);  // as a JSON string
 
+// ---- launches.cpp
+// Keeps what a kernel was given, as a JSON array, with the model into which `stream` is being captured.
+void note_launch(const std::string& name, const std::string& arguments, void* stream);
+
+// ---- taint.cpp: memory whose values come from a launch that nobody computed
+bool tainted();  // whether there is any
+void taint(const void* data, size_t bytes, const std::string& source);
+void untaint(const void* data, size_t bytes);
+std::string taint_of(const void* data, size_t bytes);  // the launch it comes from, "" if none
+// After a copy: the destination has the source's taint, or none. Reading tainted memory to the host is journalled.
+void carry_taint(const void* dst, const void* src, size_t bytes);
+
 // ---- stream.cpp
 int submit(const char* function, void* stream, Task task);
 int run_tasks(Stream* stream);  // everything that is not blocked
 int run_all_streams();
 int run_in_replay(uint64_t model, const Task& task);  // what it launches is journalled under the model
 void count_uncomputed(const std::string& name);
+int submit_uncomputed(const char* function, const std::string& label, void* stream);  // a launch that nobody computes
 
 // ---- capture.cpp
 Model* open_capture(const Stream* stream);

@@ -18,6 +18,7 @@ namespace {
 
 int32_t next_stream_id = 1;
 uint64_t uncomputed = 0;
+thread_local uint64_t uncomputed_launches = 0;
 opkit_task_fn task_runner = nullptr;
 opkit_release_fn task_releaser = nullptr;
 thread_local Stream* running_on = nullptr;  // what a task submits to its own stream runs inside the task
@@ -101,6 +102,11 @@ void count_uncomputed(const std::string& name) {
   note("uncomputed", name, replayed_model);
 }
 
+int submit_uncomputed(const char* function, const std::string& label, void* stream) {
+  ++uncomputed_launches;
+  return submit(function, stream, {label, [=] { count_uncomputed(label); return 0; }});
+}
+
 int run_tasks(Stream* stream) {
   {
     Guard guard(lock());
@@ -176,6 +182,7 @@ using namespace opkit;
 
 ACL_API void opkit_set_task_runner(opkit_task_fn runner) { task_runner = runner; }
 ACL_API void opkit_set_task_releaser(opkit_release_fn releaser) { task_releaser = releaser; }
+ACL_API uint64_t opkit_uncomputed_launches() { return uncomputed_launches; }
 ACL_API uint64_t opkit_uncomputed_count() {
   Guard guard(lock());
   return uncomputed;
@@ -184,7 +191,7 @@ ACL_API uint64_t opkit_uncomputed_count() {
 ACL_API int opkit_launch(const char* name, uint64_t token, void* stream) {
   std::string label = name ? name : "";
   if (!token) {
-    return submit("opkit_launch", stream, {label, [=] { count_uncomputed(label); return 0; }});
+    return submit_uncomputed("opkit_launch", label, stream);
   }
   if (!task_runner) return refuse("opkit_launch", kInternalError, "no task runner is set, so " + label + " cannot run");
   auto held = share(token);
