@@ -99,11 +99,13 @@ class TensorSpec:
     values: tuple[float, ...] = ()
     # The tensor is on the CPU although the operator runs on the NPU.
     on_host: bool = False
+    # It is stored in CANN's format FRACTAL_NZ; only the host judge makes such tensors.
+    nz: bool = False
 
     def __str__(self) -> str:
         text = f"{self.dtype}[{', '.join(str(d) for d in self.dims)}]"
         values = f" = {', '.join(f'{value:g}' for value in self.values)}" if self.values else ""
-        return f"{'cpu ' if self.on_host else ''}{text}{values}"
+        return f"{'cpu ' if self.on_host else 'nz ' if self.nz else ''}{text}{values}"
 
 
 # What a case gives for an argument: a tensor, a host value, or a list of either.

@@ -44,7 +44,7 @@ SHORT_DTYPES = {
     "cdouble": "complex128",
 }
 _TENSOR = re.compile(
-    r"\s*(?P<host>cpu\s+)?(?:torch\.)?(?P<dtype>\w+)\s*\[(?P<dims>[^\[\]]*)\]\s*(?:=(?P<values>.*))?"
+    r"\s*(?:(?P<place>cpu|nz)\s+)?(?:torch\.)?(?P<dtype>\w+)\s*\[(?P<dims>[^\[\]]*)\]\s*(?:=(?P<values>.*))?"
 )
 _VALUE = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -208,7 +208,7 @@ class _CaseReader:
                     CODE, f"`{text}` is no dim", mark(start, end), "a dim is a number or a name"
                 )
         values = self.values(match["values"] or "", mark(*match.span("values")))
-        return TensorSpec(dtype, tuple(dims), values, match["host"] is not None)
+        return TensorSpec(dtype, tuple(dims), values, match["place"] == "cpu", match["place"] == "nz")
 
     def values(self, text: str, mark: Mark) -> tuple[float, ...]:
         """Read the contents of a tensor: numbers with commas."""

@@ -18,6 +18,7 @@ _TENSOR_MEMBERS = {
     **dict.fromkeys(("dim", "ndim", "rank"), ("{0}.dim()", "int")),
     **dict.fromkeys(("numel", "sym_numel"), ("{0}.numel()", "int")),
     "is_contiguous": ("{0}.is_contiguous()", "bool"),
+    **dict.fromkeys(("element_size", "itemsize"), ("{0}.element_size()", "int")),
 }
 _LIST_MEMBERS = {"size": ("len({0})", "int"), "empty": ("len({0}) == 0", "bool")}
 # Members that C++ needs and Python does not.

@@ -179,3 +179,23 @@ def test_an_unknown_operator_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path / "ops.yaml", PTIOU, "acl_op", "out: {size: bboxes, dtype: bboxes}", [PTIOU_CASE])
     with pytest.raises(OpkitError, match="npu_other"):
         judge_host([read(path)], operators=("npu_other",))
+
+
+MATMUL = (
+    "npu_dual_level_quant_matmul(Tensor x1, Tensor x2, Tensor x1_level0_scale, Tensor x2_level0_scale, "
+    "Tensor x1_level1_scale, Tensor x2_level1_scale, *, Tensor? bias=None, int output_dtype=15) -> Tensor"
+)
+MATMUL_CASE = (
+    '{{name: {name}, x1: "u8[6, 64]", x2: "{place}u8[10, 64]", x1_level0_scale: "f32[3]", '
+    'x2_level0_scale: "f32[3]", x1_level1_scale: "u8[3]", x2_level1_scale: "u8[3]"}}'
+)
+
+
+def test_a_tensor_in_another_format(tmp_path: Path) -> None:
+    """The host takes x2 in FRACTAL_NZ only; the rule of the test does not look."""
+    cases = [MATMUL_CASE.format(name="nz", place="nz "), MATMUL_CASE.format(name="plain", place="")]
+    meta = 'out: {size: "[x1.size(0), x2.size(0)]", dtype: bfloat16}'
+    path = write(tmp_path / "format.yaml", MATMUL, "op_api", meta, cases)
+    (judgement,) = judge_host([read(path)], socs=["950"], cann="9.0.0").judgements
+    as_written = {c.call: c.verdict for c in judgement.comparisons if "," not in c.call}
+    assert as_written == {"nz": "agrees", "plain": "host raises"}

@@ -132,13 +132,15 @@ def test_cases_of_another_form(cases: str) -> None:
 
 def test_named_dtypes_contents_and_host_tensors() -> None:
     case = read(
-        'x: "T[B, 2]", y: "cpu i64[3] = 5, -2, 1.5e1", z: ["T[2]", "U[2]"], '
+        'x: "T[B, 2]", y: "cpu i64[3] = 5, -2, 1.5e1", z: ["T[2]", "nz U[2]"], '
         "T: [f16, bf16], U: i8, B: 3, raises: true"
     )
     inputs = dict(case.inputs)
     assert inputs["x"] == TensorSpec("T", ("B", 2))
     assert inputs["y"] == TensorSpec("int64", (3,), (5.0, -2.0, 15.0), on_host=True)
     assert str(inputs["y"]) == "cpu int64[3] = 5, -2, 15"
+    assert inputs["z"] == (TensorSpec("T", (2,)), TensorSpec("U", (2,), nz=True))
+    assert str(TensorSpec("U", (2,), nz=True)) == "nz U[2]"
     assert case.dtypes == (("T", ("float16", "bfloat16")), ("U", ("int8",)))
     assert case.dims == (("B", (3,)),)
     assert case.raises

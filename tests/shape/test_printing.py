@@ -71,6 +71,7 @@ def test_cpp_prints_as_readable_python(text: str, want: str, expected: str) -> N
          "ceildiv(x.shape[0], n) if mode == 'BSH' else n"),
         ("matmul_shape(x, other)", "shape", "matmul_shape(x.shape, other.shape)"),
         ("dtype_from_int(n)", "dtype", "dtype_from_int(n)"),
+        ("x.element_size() == 1", "value", "x.element_size() == 1"),
         ("x.shape == other.shape", "value", "x.shape == other.shape"),
         ("x.shape == other.shape[:-1] + [n]", "value", "x.shape == tuple([*other.shape[:-1], n])"),
     ],
