@@ -1,4 +1,4 @@
-"""The prover for tests: `prove("ops.yaml").enters`. It starts processes of its own."""
+"""For tests: `prove("ops.yaml").enters`, `judge("rules.yaml").agrees`. They start processes of their own."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from opkit.audit.protocol import HostReport
 from opkit.prove.protocol import MODES, Proof
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["Proof", "prove"]
+__all__ = ["HostReport", "Proof", "judge", "prove"]
 
 
 def prove(
@@ -52,3 +53,33 @@ def prove(
             timeout=timeout,
         )
     )
+
+
+def judge(
+    path: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    operators: Sequence[str] = (),
+    socs: Sequence[str] = ("910B",),
+    cann: str | None = None,
+    namespace: str = "npu",
+    timeout: float = 120.0,
+) -> HostReport:
+    """Judge the rules of files, or of a package such as "torch_npu", as `opkit audit --host` does.
+
+    The result tells `agrees`, `explain()` and `to_json()`:
+
+        report = judge("rules.yaml", socs=["910B", "950"])
+        assert report.agrees, report.explain()
+
+    Raises opkit.errors.OpkitError when nothing can be judged.
+    """
+    from opkit.audit.run import CANN, judge_host
+    from opkit.prove.plan import read
+    from opkit.shipped import rule_files, shipped_packages
+
+    files: list[str] = []
+    for item in [path] if isinstance(path, (str, os.PathLike)) else path:
+        text = os.fspath(item)
+        files += map(str, rule_files(text)) if text in shipped_packages() else [text]
+    read_files = [read(os.path.abspath(file)) for file in files]
+    return judge_host(read_files, operators, socs, cann or CANN, namespace, timeout=timeout)

@@ -68,6 +68,12 @@ class HostReport:
         compared = {j.operator for j in self.judgements if j.counts[AGREES]}
         return bool(self.judgements) and all(j.agrees and j.operator in compared for j in self.judgements)
 
+    def explain(self) -> str:
+        """Describe every operator; of those that do not agree, each call."""
+        from opkit.report.host import render
+
+        return render(self)
+
     def to_json(self) -> dict[str, Any]:
         """Give the report as JSON values."""
         return {"schema_version": SCHEMA_VERSION, **asdict(self)}

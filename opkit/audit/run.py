@@ -13,6 +13,8 @@ from opkit.errors import OpkitError
 from opkit.model.operator import OpFile
 from opkit.processes import run_worker
 
+# The oldest CANN for which torch_npu takes every operator that has a rule.
+CANN = "9.0.0"
 # Called with (finished operators, all operators, what is judged).
 Progress = Callable[[int, int, str], None]
 
@@ -66,7 +68,7 @@ def judge_host(
     files: Sequence[OpFile],
     operators: Sequence[str] = (),
     socs: Sequence[str] = ("910B",),
-    cann: str = "9.0.0",
+    cann: str = CANN,
     namespace: str = "npu",
     stand_in: bool | None = None,
     timeout: float = 120.0,

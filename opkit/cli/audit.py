@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from opkit.audit.run import Progress
 
 _SUBJECT = "torch_npu"
-# The oldest CANN for which torch_npu takes every operator that has a rule.
-_CANN = "9.0.0"
 
 
 @dataclass(frozen=True)
@@ -31,12 +29,12 @@ class _Output:
     verbose: bool
 
     def write(self, text: str) -> None:
-        from opkit.files import write_atomically
+        from opkit.files import write_report
 
         if self.file is None:
             click.echo(text, nl=False)
         else:
-            write_atomically(Path(self.file), text)
+            write_report(Path(self.file), text)
 
 
 @click.command(name="audit")
@@ -44,7 +42,7 @@ class _Output:
 @click.option("--host", is_flag=True, help="Judge rules by the wheel's compiled host code instead.")
 @click.option("--op", "operators", multiple=True, metavar="NAME", help="Only this rule; may be repeated.")
 @click.option("--soc", "socs", multiple=True, metavar="SOC", help="SoC of the stand-in; may be repeated.")
-@click.option("--cann", default=None, metavar="VERSION", help=f"CANN of the stand-in.  [default: {_CANN}]")
+@click.option("--cann", default=None, metavar="VERSION", help="CANN that the stand-in claims to be.")
 @click.option("--ledger", type=click.Path(dir_okay=False), help="Compare with the exceptions recorded there.")
 @click.option("--update-ledger", is_flag=True, help="Record what is, in place of comparing.")
 @click.option("--format", "format_", type=click.Choice(["full", "json"]), default="full", show_default=True)
@@ -83,14 +81,17 @@ def command(
     the ledger from what is, 2 nothing could be asked.
     """
     from opkit.errors import OpkitError
+    from opkit.files import check_report
     from opkit.prove.plan import InvalidDeclaration, UnreadableFile
 
     output = _Output(format_, output_file, verbose)
     use_stand_in = True if stand_in else None
     try:
+        if output_file is not None:
+            check_report(Path(output_file))
         _check_options(subjects, host, operators, socs, cann, ledger, update_ledger)
         if host:
-            report = _judge(subjects, operators, socs, cann or _CANN, use_stand_in, timeout)
+            report = _judge(subjects, operators, socs, cann, use_stand_in, timeout)
             output.write(_host_text(report, output))
             sys.exit(0 if report.agrees else 1)
         survey = _survey(subjects, socs, use_stand_in, timeout)
@@ -131,11 +132,11 @@ def _judge(
     subjects: tuple[str, ...],
     operators: tuple[str, ...],
     socs: tuple[str, ...],
-    cann: str,
+    cann: str | None,
     stand_in: bool | None,
     timeout: float,
 ) -> HostReport:
-    from opkit.audit.run import judge_host
+    from opkit.audit.run import CANN, judge_host
     from opkit.prove.plan import read
     from opkit.shipped import rule_files, shipped_packages
 
@@ -144,7 +145,9 @@ def _judge(
         paths += rule_files(subject) if subject in shipped_packages() else [Path(subject)]
     files = [read(str(path.resolve())) for path in paths]
     with _progress("judging") as progress:
-        return judge_host(files, operators, socs or ("910B", "950"), cann, "npu", stand_in, timeout, progress)
+        return judge_host(
+            files, operators, socs or ("910B", "950"), cann or CANN, "npu", stand_in, timeout, progress
+        )
 
 
 def _survey(
