@@ -38,15 +38,17 @@ def fft_r2c_backward(
     """The real part of a complex buffer, so with strides of two."""
     _not_negative(dim, grad.dim())
     torch._check(grad.is_complex(), lambda: "grad must be complex")
-    sizes, transformed = list(grad.shape), list(dim)
-    others = [i for i in range(grad.dim()) if i not in dim]
+    sizes, order = list(grad.shape), list(range(grad.dim()))
+    grows = False
     if onesided:
-        # The transform sees a new buffer with zeros for the missing half.
         torch._check(len(dim) > 0, lambda: "dim must not be empty")
+        # The sizes are only compared where the strides of the result depend on it.
+        grows = not grad.is_contiguous() and bool(last_dim_size > sizes[dim[-1]])
         sizes[dim[-1]] = torch.sym_max(sizes[dim[-1]], last_dim_size)
-        order = [*others, *sorted(transformed)]
-    else:
-        order = [*_by_stride(grad, others), *_by_stride(grad, transformed)]
+    # Where it grows, the transform sees a new buffer with zeros for the missing half.
+    if not grows and not (grad.is_contiguous() or all(sizes[i] == 1 for i in dim)):
+        order = _by_stride(grad, order)
+    order = [*(i for i in order if i not in dim), *(i for i in order if i in dim)]
     strides = [2 * stride for stride in _laid_out(sizes, order)]
     return grad.new_empty_strided(sizes, strides, dtype=grad.dtype.to_real())
 
