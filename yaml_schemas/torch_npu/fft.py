@@ -46,7 +46,8 @@ def fft_r2c_backward(
         grows = not grad.is_contiguous() and bool(last_dim_size > sizes[dim[-1]])
         sizes[dim[-1]] = torch.sym_max(sizes[dim[-1]], last_dim_size)
     # Where it grows, the transform sees a new buffer with zeros for the missing half.
-    if not grows and not (grad.is_contiguous() or all(sizes[i] == 1 for i in dim)):
+    single = bool(dim) and all(sizes[i] == 1 for i in dim)
+    if not (grows or single or grad.is_contiguous()):
         order = _by_stride(grad, order)
     order = [*(i for i in order if i not in dim), *(i for i in order if i in dim)]
     strides = [2 * stride for stride in _laid_out(sizes, order)]
