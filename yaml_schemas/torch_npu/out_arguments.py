@@ -27,9 +27,11 @@ def npu_conv3d_out(
     torch._check(given, lambda: "stride, padding and dilation must give 3 numbers")
     torch._check(all(stride[:3]), lambda: "stride must not be 0")
     spatial = [
-        (input.shape[i + 2] + 2 * padding[i] - dilation[i] * (weight.shape[i + 2] - 1) - 1) // stride[i] + 1
+        _conv_out(input.shape[i + 2], weight.shape[i + 2], stride[i], padding[i], dilation[i])
         for i in range(3)
     ]
+    for size in spatial:
+        torch._check(size > 0, lambda: "the input is smaller than the kernel")
     return _resized(out, [input.shape[0], weight.shape[0], *spatial], input.dtype)
 
 
@@ -51,6 +53,12 @@ def npu_stride_copy_out(
     is_copied = not out.is_contiguous() and out.dtype not in (torch.uint8, torch.int8, torch.bool)
     is_tiny = is_copied and out.numel() * out.element_size() < BLOCK_BYTES
     return out if is_tiny else input.new_empty(shape)
+
+
+def _conv_out(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """The length of one dim. C++ divides toward zero, so that a size too small by less than a stride gives 1."""
+    span = size + 2 * padding - dilation * (kernel - 1) - 1
+    return 1 + (span // stride if bool(span < 0) == (stride < 0) else -(-span // stride))
 
 
 def _resized(out: torch.Tensor, sizes: list[int], dtype: torch.dtype) -> torch.Tensor:
