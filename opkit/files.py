@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from importlib import resources
@@ -34,6 +35,18 @@ def write_atomically(path: Path, text: str) -> bool:
         os.unlink(temporary)
         raise
     return True
+
+
+def write_report(path: Path, text: str) -> None:
+    """Write a report where the user asked for it, making no directory. Raises OSError."""
+    check_report(path)
+    write_atomically(path, text)
+
+
+def check_report(path: Path) -> None:
+    """Tell before long work that its report has no place. Raises OSError."""
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such directory", str(path.absolute().parent))
 
 
 def data_directory(name: str) -> Path:

@@ -93,10 +93,10 @@ def _color() -> bool:
 
 
 def _write(path: str, text: str) -> None:
-    from opkit.files import write_atomically
+    from opkit.files import write_report
 
     try:
-        write_atomically(Path(path), text)
+        write_report(Path(path), text)
     except OSError as error:
         click.echo(f"error: cannot write {path}: {error.strerror or error}", err=True)
         sys.exit(2)

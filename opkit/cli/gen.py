@@ -68,6 +68,11 @@ def command(
     if op_file is None or has_errors(diagnostics):
         _show(diagnostics)
         ctx.exit(1 if yaml_file.is_file() else 2)
+    if not op_file.operators:
+        _show(diagnostics)
+        wanted = f" for torch {torch_version}" if torch_version else ""
+        click.echo(f"error: {yaml_file} declares no operator{wanted}; nothing is written", err=True)
+        ctx.exit(1)
     options = Options(namespace, Environment(torch_version, cann_version, soc_version))
     try:
         package = generate(op_file, directory, style, options, with_converters=not no_converters)

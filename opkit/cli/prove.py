@@ -94,6 +94,7 @@ def command(
     could be judged.
     """
     from opkit.errors import OpkitError
+    from opkit.files import check_report
     from opkit.prove.plan import InvalidDeclaration, Plan, UnreadableFile
 
     plan = Plan(
@@ -108,6 +109,8 @@ def command(
         stand_in=True if stand_in else None,
     )
     try:
+        if output_file is not None:
+            check_report(Path(output_file))
         proof = _prove(plan)
         _write(proof, format_, output_file)
     except InvalidDeclaration as error:
@@ -152,13 +155,13 @@ def _progress() -> Iterator[Progress | None]:
 
 
 def _write(proof: Proof, format_: str, output_file: str | None) -> None:
-    from opkit.files import write_atomically
+    from opkit.files import write_report
     from opkit.report import proof as full
     from opkit.report import proof_json
 
     if output_file is not None:
         text = proof_json.render(proof) if format_ == "json" else full.render(proof)
-        write_atomically(Path(output_file), text)
+        write_report(Path(output_file), text)
     if output_file is None and format_ == "json":
         click.echo(proof_json.render(proof), nl=False)
         return

@@ -47,7 +47,7 @@ def command(
     error.
     """
     from opkit.errors import OpkitError
-    from opkit.scaffold.answers import check_answers
+    from opkit.scaffold.answers import check_answers, check_directory
     from opkit.scaffold.create import ScaffoldFailed, create
 
     answers, diagnostics = check_answers(name, schema, in_place, style, namespace)
@@ -55,6 +55,10 @@ def command(
     if answers is None:
         ctx.exit(1)
     target = directory or Path(answers.name)
+    hidden = check_directory(target.resolve().name)
+    if hidden:
+        _show(hidden, schema or "")
+        ctx.exit(1)
     try:
         files = create(answers, target)
     except ScaffoldFailed as error:

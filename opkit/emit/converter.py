@@ -8,12 +8,11 @@ the engine knows any IR), and its own rule matches attributes by position only.
 from __future__ import annotations
 
 import keyword
-import textwrap
 from collections.abc import Iterable
 
 from opkit.emit.converter_helpers import HELPERS
 from opkit.emit.ge_binding import CONSTANT_DTYPES, Binding, bind, check, check_file
-from opkit.emit.header import LINE_LENGTH, quoted
+from opkit.emit.header import LINE_LENGTH, after_commas, quoted
 from opkit.emit.ir_json import attribute_type, tensor_kind
 from opkit.emit.meta_kernel import qualify, unique_operators
 from opkit.model.operator import EntryPoint, OpFile, OpSpec
@@ -74,6 +73,7 @@ def emit(op_file: OpFile, namespace: str, header: str) -> str:
     body = "\n\n".join(_converter(spec, namespace) for spec in specs)
     used = [(text, needed) for call, (text, needed) in HELPERS.items() if call in body]
     standard = "".join(needed for _, needed in used)
+    standard += "from collections.abc import Sequence\n" if "Sequence[" in body else ""
     own = {f"import {m}\n" for s in specs if (m := _converter_module(s)) is not None}
     imports = (
         f"{standard}{chr(10) if standard else ''}"
@@ -87,7 +87,9 @@ def emit(op_file: OpFile, namespace: str, header: str) -> str:
     )
     # A header that is a docstring already says what the module is.
     opening = f"{header.rstrip()}\n" + ("" if header.startswith('"""') else summary)
+    # One empty line between imports and a constant, two before a function.
     helpers = "".join(f"\n{text}" for text, _ in used)
+    helpers = helpers[1:] if helpers.startswith("\n\n_GE_DTYPES") else helpers
     return f"{opening}\nfrom __future__ import annotations\n\n{imports}{helpers}\n\n{body}"
 
 
@@ -115,20 +117,20 @@ def _converter(spec: OpSpec, namespace: str) -> str:
         pairs = ", ".join(f'"{a}": "{p}"' for a, p in renamed.items())
         decorators += f"@_rename(**{{{pairs}}})\n"
     function = f"convert_{name.base}{'_' + name.overload if name.overload else ''}"
-    docstring = _docstring(qualified.qualified + spec.schema.signature())
+    docstring = _docstring(qualified.qualified, spec.schema.signature())
     return (
         decorators + _signature(function, spec.schema, names) + docstring + _body(binding, names, qualified)
     )
 
 
-def _docstring(text: str) -> str:
+def _docstring(name: str, signature: str) -> str:
     """Print a docstring; schemas can be long, and their default strings may hold backslashes and quotes."""
-    text = text.replace("\\", "\\\\").replace('"""', r"\"\"\"")
+    text = (name + signature).replace("\\", "\\\\").replace('"""', r"\"\"\"")
     line = f'    """{text}"""\n'
-    if len(line) <= LINE_LENGTH and not text.endswith('"'):
+    if len(line) <= LINE_LENGTH + 1 and not text.endswith('"'):
         return line
-    wrapped = textwrap.wrap(text, LINE_LENGTH - 8, break_long_words=False, break_on_hyphens=False)
-    return '    """' + "\n        ".join(wrapped) + '\n    """\n'
+    lines = "".join(f"    {piece.rstrip()}\n" for piece in after_commas(text, LINE_LENGTH - 4))
+    return f'    """{name} as a node of Ascend IR.\n\n{lines}    """\n'
 
 
 def _hand_written(entry: EntryPoint) -> str:
@@ -169,9 +171,12 @@ def _signature(function: str, schema: OperatorSchema, names: dict[str, str]) -> 
 
 
 def _parameter(argument: Argument, names: dict[str, str], needs_default: bool = False) -> str:
-    text = f"{names[argument.name]}: {_annotation(argument.type)}"
+    annotation = _annotation(argument.type)
     if argument.default is not None:
-        return f"{text} = {_python_default(argument)}"
+        if isinstance(argument.default.value, tuple):
+            annotation = annotation.replace("list[", "Sequence[", 1)
+        return f"{names[argument.name]}: {annotation} = {_python_default(argument)}"
+    text = f"{names[argument.name]}: {annotation}"
     # Schemas allow a required argument after one with a default, Python does not; callers always pass it.
     return f"{text} = None" if needs_default else text
 

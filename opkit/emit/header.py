@@ -41,14 +41,20 @@ def long_string(text: str, indent: int = 4) -> str:
     """Print a schema: one too long for a line as pieces, broken after commas, that Python joins."""
     if len(quoted(text)) + indent < LINE_LENGTH:
         return quoted(text)
+    margin = " " * indent
+    # Two of the width are the quotes.
+    return f"\n{margin}".join(quoted(p) for p in after_commas(text, LINE_LENGTH - indent - 2))
+
+
+def after_commas(text: str, width: int) -> list[str]:
+    """Break a schema after commas into pieces of at most `width` as Python prints them, where that can be."""
     pieces, piece = [], ""
     for part in re.split(r"(?<=, )", text):
-        if piece and len(quoted(piece + part)) + indent > LINE_LENGTH:
+        if piece and len(quoted(piece + part)) - 2 > width:
             pieces.append(piece)
             piece = ""
         piece += part
-    margin = " " * indent
-    return f"\n{margin}".join(quoted(p) for p in (*pieces, piece))
+    return [*pieces, piece]
 
 
 def quoted(text: str) -> str:

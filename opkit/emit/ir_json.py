@@ -7,7 +7,7 @@ import json
 from opkit.errors import OpkitError
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.expression import Name
-from opkit.model.operator import CaseValue, OpSpec, TensorSpec
+from opkit.model.operator import CaseValue, OpSpec, OutputRule, TensorSpec
 from opkit.model.prototype import IrAttribute, IrPrototype, IrTensor
 from opkit.model.schema import Argument, ListType, OptionalType, Return, Type, base_of
 
@@ -180,13 +180,11 @@ def _attribute(argument: Argument, type_: str) -> IrAttribute:
 
 
 def _output_names(spec: OpSpec, fresh: list[Return]) -> list[str]:
-    """Name the fresh outputs: the schema's names, then op-plugin's result names, then y, z or out.
+    """Name the fresh outputs: the schema's names, then those of the rule that is used, then y, z or out.
 
     A name must not equal an argument's: GE takes an output with an input's name for the same memory.
     """
-    results = [rule.name for rule in spec.gen_opapi.outputs] if spec.gen_opapi else []
-    if len(results) != len(fresh):
-        results = []
+    results = [rule.name for rule in _fresh_rules(spec, len(fresh))]
     taken = {a.name for a in spec.schema.arguments}
     stem = next((s for s in ("y", "z", "out") if s not in taken), "y")
     names = []
@@ -197,6 +195,16 @@ def _output_names(spec: OpSpec, fresh: list[Return]) -> list[str]:
         taken.add(name)
         names.append(name)
     return names
+
+
+def _fresh_rules(spec: OpSpec, count: int) -> tuple[OutputRule, ...]:
+    """Give the rules of the fresh results, `meta` before `gen_opapi`; none if their number is another."""
+    rules = (spec.meta.outputs if spec.meta else ()) or (spec.gen_opapi.outputs if spec.gen_opapi else ())
+    returns = spec.schema.returns
+    if len(rules) == len(returns):
+        # A rule may describe the results that are arguments as well.
+        rules = tuple(rule for rule, result in zip(rules, returns) if result.alias is None)
+    return rules if len(rules) == count else ()
 
 
 def _dtype_of(value: CaseValue) -> str | None:
@@ -228,9 +236,9 @@ def _result_dtypes(
     spec: OpSpec, count: int, combinations: dict[str, tuple[str, ...]]
 ) -> list[tuple[str, ...]]:
     """Take a fresh output's dtypes from the argument its rule names, else from the first tensor argument."""
-    rules = spec.meta.outputs if spec.meta else spec.gen_opapi.outputs if spec.gen_opapi else ()
+    rules = _fresh_rules(spec, count)
     first = next(iter(combinations.values()), ())
-    if len(rules) != count:
+    if not rules:
         return [first] * count
     return [combinations.get(r.dtype.name, first) if isinstance(r.dtype, Name) else first for r in rules]
 

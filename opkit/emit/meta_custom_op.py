@@ -97,7 +97,9 @@ def emit(op_file: OpFile, options: Options) -> str:
         + helpers
         + functions
     )
-    summary = f"{len(kernels)} custom operator{'s' if len(kernels) != 1 else ''} and their Meta kernels."
+    summary = "1 custom operator and its Meta kernel."
+    if len(kernels) != 1:
+        summary = f"{len(kernels)} custom operators and their Meta kernels."
     return docstring(op_file, summary) + "\n" + imports(body, lines) + body
 
 
@@ -114,7 +116,8 @@ def _operator(kernel: MetaKernel, options: Options, import_lines: list[str]) -> 
     ]
     if tags(kernel.spec):
         arguments.append(f"tags={tags(kernel.spec)}")
-    entry = kernel.spec.kernel or kernel.spec.reference
+    # `reference:` is for proofs; a package must never compute on the CPU what its user thinks the NPU does.
+    entry = kernel.spec.kernel
     target = f'kernel("{kernel.function}")'
     if entry is not None:
         line, target = entry_text(entry, f"{kernel.function}_kernel", options)
@@ -145,12 +148,12 @@ def _fake(kernel: MetaKernel, options: Options, import_lines: list[str]) -> str:
 
 
 def kernels_template(op_file: OpFile, options: Options) -> str:
-    """The first kernels.py: one function per operator without an entry point, each telling what to write."""
+    """The first kernels.py: one function per operator without `kernel:`, each telling what to write."""
     kernels, _ = prepare(op_file, options)
     functions = []
     for kernel in kernels:
-        if kernel.spec.kernel is None and kernel.spec.reference is None:
-            message = quoted(f"launch the kernel of {kernel.name.qualified} here")
+        if kernel.spec.kernel is None:
+            message = quoted(f"write the NPU kernel of {kernel.name.qualified} in kernels.py")
             functions.append(f"\n\n{definition(kernel.function, kernel.signature)}\n"
                              f"    raise NotImplementedError({message})\n")  # fmt: skip
     if not functions:

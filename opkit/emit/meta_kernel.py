@@ -225,6 +225,8 @@ def imports(body: str, lines: Sequence[str]) -> str:
         standard.append("from pathlib import Path")
     if re.search(r"\bAny\b", body):
         standard.append("from typing import Any")
-    torch_lines = ["import torch", "from torch import Tensor"] if "Tensor" in body else ["import torch"]
+    # A file of stubs that takes and returns tensors needs the name alone.
+    torch_lines = ["import torch"] if "torch." in body or "Tensor" not in body else []
+    torch_lines += ["from torch import Tensor"] if "Tensor" in body else []
     groups = [["from __future__ import annotations"], standard, torch_lines, sorted(set(lines))]
     return "\n\n".join("\n".join(group) for group in groups if group) + "\n"

@@ -94,6 +94,8 @@ def generate(
     files = {
         "__init__.py": _init(op_file, options, with_converters),
         "__init__.pyi": pyi.emit(op_file, options),
+        # Type checkers read the stub of an installed package only if this file is there.
+        "py.typed": "",
         "meta.py": emit_meta(op_file, options),
     }
     if with_converters:

@@ -41,8 +41,10 @@ def emit(op_file: OpFile, options: Options) -> str:
             body += "\n" + ("@overload\n" if len(overloads) > 1 else "") + _stub(packet.base, spec)
     imports = "import torch\n" if "torch." in body else ""
     imports += "from torch import Tensor\n" if "Tensor" in body else ""
-    typing = "from typing import overload\n\n" if "@overload" in body else ""
-    return docstring(op_file, "Operators of this package.") + f"\n{typing}{imports}{body}"
+    standard = "from collections.abc import Sequence\n" if "Sequence[" in body else ""
+    standard += "from typing import overload\n" if "@overload" in body else ""
+    imports = "\n".join(group for group in (standard, imports) if group)
+    return docstring(op_file, "Operators of this package.") + f"\n{imports}{body}"
 
 
 def _stub(name: str, spec: OpSpec) -> str:

@@ -91,8 +91,12 @@ def _safe(name: str, names: Collection[str], taken: Collection[str]) -> str:
 
 def parameter(argument: Argument, name: str) -> str:
     """Print one parameter."""
-    text = f"{name}: {annotation(argument.type)}"
-    return text if argument.default is None else f"{text} = {default_text(argument)}"
+    type_ = annotation(argument.type)
+    if argument.default is None:
+        return f"{name}: {type_}"
+    if isinstance(argument.default.value, tuple):
+        type_ = type_.replace("list[", "Sequence[", 1)
+    return f"{name}: {type_} = {default_text(argument)}"
 
 
 def annotation(type_: Type) -> str:
@@ -113,14 +117,18 @@ def returns_annotation(returns: tuple[Return, ...]) -> str:
 
 
 def default_text(argument: Argument) -> str:
-    """Print a default as the value the dispatcher would pass if it did not leave equal arguments out."""
+    """Print a default as the value the dispatcher would pass if it did not leave equal arguments out.
+
+    A list is printed as a tuple: a default is made once, and shared by all calls.
+    """
     assert argument.default is not None
     return _value_text(argument.default.value, base_of(argument.type))
 
 
 def _value_text(value: object, base: BaseType) -> str:
     if isinstance(value, tuple):
-        return f"[{', '.join(_value_text(item, base) for item in value)}]"
+        items = [_value_text(item, base) for item in value]
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
     if base.name in _ENUMS and type(value) is int and 0 <= value < len(_ENUMS[base.name]):
         return f"torch.{_ENUMS[base.name][value]}"
     if base.name == "Device" and isinstance(value, str):

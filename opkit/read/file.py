@@ -99,6 +99,8 @@ def read_text(
         where = sections.get("all_version", (root,))[0]
         text = f"the versions of this file end before {settings.version}, so its operators are left out"
         document.warn(VERSION, text, document.mark(where), f"add {settings.version} to `all_version`")
+    if not document.entries and not document.diagnostics:
+        _report_empty(document)
     operators = _fold_symint(document, operators)
     _check_inherited(document, operators)
     _check_twice(document, operators)

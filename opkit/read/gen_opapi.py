@@ -104,6 +104,10 @@ def _output(
         )
         return None
     items = document.items(value, what) or {}
+    close = nearest(name, ("new_params",))
+    if close and not any(part in _RESULT_KEYS for part in items):
+        document.report(STRUCTURE, f"{what} has neither size nor dtype", document.mark(key), close)
+        return None
     found: dict[str, Expression | None] = {"size": None, "dtype": None}
     for part, (part_key, part_value) in items.items():
         if part not in _RESULT_KEYS:

@@ -23,6 +23,7 @@ GE = "OPK042"
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_META_KEYS = ("let", "require", "python")
 _RESULT_KEYS = ("size", "dtype", "alias", "when")
 _BRACES = re.compile(r"\{(\w+)\}")
 _ITEM = re.compile(r"(\w+)\[\d+\]")
@@ -52,6 +53,7 @@ def read_meta(document: Document, node: yaml.Node, schema: OperatorSchema | None
         return None
     scope = Scope(schema)
     mark = document.mark(node)
+    _mend_slips(document, items)
     python = read_entry_point(document, items["python"][1], "python") if "python" in items else None
     if "python" in items and len(items) > 1:
         other = next(name for name in items if name != "python")
@@ -67,7 +69,7 @@ def read_meta(document: Document, node: yaml.Node, schema: OperatorSchema | None
                 scope.bindings[name] = expression
     let = tuple(scope.bindings.items())
     require = _requirements(document, items["require"][1], scope) if "require" in items else ()
-    results = [name for name in items if name not in ("let", "require", "python")]
+    results = [name for name in items if name not in _META_KEYS]
     outputs = [
         _output(document, name, *items[name], scope, results[:index]) for index, name in enumerate(results)
     ]
@@ -75,6 +77,18 @@ def read_meta(document: Document, node: yaml.Node, schema: OperatorSchema | None
     if schema is not None and "python" not in items:
         _check_count(document, schema, len(outputs), node)
     return MetaRule(let, require, found, python, mark)
+
+
+def _mend_slips(document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]]) -> None:
+    """Report `lett: {n: ...}`, which looks like a result's rule, and go on as if it were spelled well."""
+    for name, (key, value) in list(items.items()):
+        close = "" if name in _META_KEYS or "let" in items else nearest(name, ("let",))
+        # Only `let` is a mapping; the other keys that are none of a result are told apart by that.
+        if not close or not isinstance(value, yaml.MappingNode):
+            continue
+        if not any(k.value in _RESULT_KEYS for k, _ in value.value):
+            document.report(META, f"`{name}` has neither size nor dtype", document.mark(key), close)
+            items["let"] = items.pop(name)
 
 
 def _check_binding(document: Document, name: str, key: yaml.Node, scope: Scope) -> None:
@@ -148,7 +162,7 @@ def _output(
 ) -> OutputRule | None:
     what = f"`{name}`"
     if not isinstance(value, yaml.MappingNode):
-        help = nearest(name, ("let", "require", "python")) or "write {size: ..., dtype: ...}"
+        help = nearest(name, _META_KEYS) or "write {size: ..., dtype: ...}"
         document.report(META, f"{what} is a result's rule, found {describe(value)}", document.mark(key), help)
         return None
     items = document.items(value, what) or {}

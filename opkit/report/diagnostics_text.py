@@ -11,6 +11,8 @@ import click
 from opkit.model.diagnostic import Diagnostic, Mark, Severity
 
 _COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+# Categories of Unicode: controls, directions, surrogates, ends of lines and paragraphs.
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 # Schemas run to hundreds of characters; an excerpt shows this much of a line.
 _WIDTH = 110
 
@@ -45,19 +47,20 @@ class _Painter:
 
 def _concise(d: Diagnostic, painter: _Painter) -> str:
     place = f"{d.mark}: " if d.mark else ""
-    return f"{place}{painter.paint(f'{d.severity.value} {d.code}', _COLORS[d.severity])} {d.message}\n"
+    code = painter.paint(f"{d.severity.value} {d.code}", _COLORS[d.severity])
+    return f"{place}{code} {_visible(d.message)}\n"
 
 
 def _full(d: Diagnostic, painter: _Painter) -> str:
     color = _COLORS[d.severity]
-    lines = [f"{painter.paint(f'{d.code} {d.severity.value}:', color)} {d.message}"]
+    lines = [f"{painter.paint(f'{d.code} {d.severity.value}:', color)} {_visible(d.message)}"]
     if d.mark:
         lines += _excerpt(d.mark, painter, color, "^")
     for text, mark in d.related:
         lines.append(f"note: {text}")
         lines += _excerpt(mark, painter, "cyan", "-")
     if d.help:
-        lines.append(f"{painter.paint('help:', 'green')} {d.help}")
+        lines.append(f"{painter.paint('help:', 'green')} {_visible(d.help)}")
     return "\n".join(lines) + "\n"
 
 
@@ -68,7 +71,7 @@ def _excerpt(mark: Mark, painter: _Painter, color: str, underline: str) -> list[
     if line is None:
         return [f"{arrow} {mark}"]
     start = mark.column - 1
-    text, start = _window(line.replace("\t", " "), start, mark.length)
+    text, start = _window(_visible(line.replace("\t", " ")), start, mark.length)
     pad = " " * _columns(text[:start])
     length = max(_columns(text[start : start + mark.length]), 1)
     bar = painter.paint(f"{' ' * width} |", "blue")
@@ -79,6 +82,19 @@ def _excerpt(mark: Mark, painter: _Painter, color: str, underline: str) -> list[
         f"{number} {text}",
         f"{bar} {pad}{painter.paint(underline * length, color)}",
     ]
+
+
+def _visible(text: str) -> str:
+    """Show characters that would steer a terminal or turn the direction of writing, one for one."""
+    if text.isprintable():
+        return text
+    return "".join(_stand_in(c) if unicodedata.category(c) in _UNSEEN and c != "\n" else c for c in text)
+
+
+def _stand_in(character: str) -> str:
+    code = ord(character)
+    # Unicode has a picture of each control character of ASCII.
+    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
 
 
 def _window(line: str, start: int, length: int) -> tuple[str, int]:

@@ -29,6 +29,7 @@ RULES = (
     "opk114_text_device",
     "opk115_several_out",
     "opk118_missing_file",
+    "opk119_two_rules",
 )
 # Checks of what op-plugin's own generator makes of an entry, for every section.
 GENERATOR_RULES = ("opk116_generator_limit", "opk117_version_limit")

@@ -31,9 +31,11 @@ variant).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.operator import OpSpec
+from opkit.model.schema import OperatorSchema
 from opkit.rules.context import Context, finding, listed, tags
 
 CODE = "OPK101"
@@ -49,12 +51,7 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     what = listed(names) if names else "an argument"
     view = not any(r.alias and r.alias.is_write for r in aliased)
     message = f"{op.name} returns {'a view of ' if view else ''}{what}"
-    help = "return only fresh results: -> ()"
-    fresh = [str(r) for r in op.schema.returns if r.alias is None]
-    if fresh:
-        help = (
-            f"return only fresh results: -> {fresh[0] if len(fresh) == 1 else '(' + ', '.join(fresh) + ')'}"
-        )
+    help = f"return only fresh results: {_twin(op.schema)}"
     if view:
         help = "return a copy, and drop the alias annotation"
     tag = None if context.is_before("2.13") else _tag(op)
@@ -76,6 +73,13 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     else:
         severity = Severity.ERROR
     yield finding(CODE, severity, op, message, aliased[0].mark, help)
+
+
+def _twin(schema: OperatorSchema) -> str:
+    """Print the schema that every graph takes: the same arguments, none of them returned."""
+    fresh = tuple(r for r in schema.returns if r.alias is None)
+    namespace = f"{schema.name.namespace}::" if schema.name.namespace else ""
+    return f"{namespace}{replace(schema, returns=fresh)}"
 
 
 def _tag(op: OpSpec) -> str | None:

@@ -57,6 +57,7 @@ PAGES = {
     "OPK116": "opk116_generator_limit",
     "OPK117": "opk117_version_limit",
     "OPK118": "opk118_missing_file",
+    "OPK119": "opk119_two_rules",
     "OPK201": "opk201_no_rule",
     "OPK202": "opk202_unknown_name",
     "OPK203": "opk203_unknown_helper",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import sys
 from dataclasses import dataclass
 
 from opkit.emit.ge_binding import check as check_ge
@@ -16,6 +17,8 @@ from opkit.model.schema import Argument, OperatorSchema
 CODE = "OPK320"
 
 STYLES = ("library", "custom-op")
+# Modules that the generated files import.
+_MODULES = {"torch", "torch_npu", "torchair", "opkit"}
 # Namespaces that belong to torch: a new operator there would change torch itself.
 _TORCH_NAMESPACES = {"aten", "prim", "prims", "torch", "torchvision", "quantized", "inductor", "higher_order"}
 
@@ -79,6 +82,15 @@ def check_answers(
     # What keeps an operator out of GE does not keep it out of npugraph_ex.
     notes = [Diagnostic(d.code, Severity.WARNING, d.message, d.mark, d.help, d.operator) for d in ge]
     return Answers(name, space, style, parsed, modes), (*findings, *notes)
+
+
+def check_directory(name: str) -> tuple[Diagnostic, ...]:
+    """Find that a directory would be taken for a module when Python runs beside it."""
+    standard = getattr(sys, "stdlib_module_names", sys.builtin_module_names)  # Python 3.10 has the former
+    if name not in _MODULES and name not in standard:
+        return ()
+    message = f"a directory named {name!r} would be taken for the Python module {name!r}"
+    return (_error(message, name, f"choose another, for example -o {name}_op"),)
 
 
 def _parse(name: str, text: str, namespace: str) -> tuple[OperatorSchema | None, tuple[Diagnostic, ...]]:

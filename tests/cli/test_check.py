@@ -67,6 +67,7 @@ def test_machine_formats_print_nothing_else() -> None:
 
 
 def test_output_file(directory: Path) -> None:
+    (directory / "out").mkdir()
     result = run("check", "broken.yaml", "--format", "sarif", "--output-file", "out/report.sarif")
     assert result.exit_code == 1
     assert result.output == ""
@@ -78,6 +79,21 @@ def test_output_file_that_cannot_be_written(directory: Path) -> None:
     result = run("check", "healthy.yaml", "--output-file", "file/report")
     assert result.exit_code == 2
     assert "cannot write" in result.output
+
+
+def test_output_file_makes_no_directories(directory: Path) -> None:
+    for command in (["check", "healthy.yaml"], ["prove", "healthy.yaml"], ["audit", "torch_npu"]):
+        result = run(*command, "--output-file", "nowhere/report")
+        assert result.exit_code == 2
+        assert "no such directory" in result.output
+        assert not (directory / "nowhere").exists()
+
+
+def test_a_command_that_is_none_gets_the_nearest() -> None:
+    result = run("chekc", "healthy.yaml")
+    assert result.exit_code == 2
+    assert "No such command 'chekc'. Did you mean 'check'?" in result.output
+    assert "mean" not in run("xyzzy").output
 
 
 def test_torch_version(directory: Path) -> None:
@@ -162,3 +178,11 @@ def test_explain_unknown_code() -> None:
     result = run("explain", "OPK10")
     assert result.exit_code == 2
     assert "OPK10" in result.output
+
+
+@pytest.mark.parametrize(("code", "slip"), [("OPK999", ""), ("OKP105", "OPK105"), ("OP105", "OPK105")])
+def test_explain_proposes_only_the_same_number(code: str, slip: str) -> None:
+    result = run("explain", code)
+    assert result.exit_code == 2
+    assert ("did you mean" in result.output) == bool(slip)
+    assert slip in result.output

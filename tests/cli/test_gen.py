@@ -63,6 +63,26 @@ def test_a_directory_that_cannot_be_is_a_usage_error(ops: Path) -> None:
     assert gen(ops, "-o", blocked / "package").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "text", ["", "# nothing\n", "- func: f(Tensor x) -> Tensor\n", "custom: []\n", "custom:\n"]
+)
+def test_a_file_without_operators_is_a_finding_and_writes_nothing(ops: Path, text: str) -> None:
+    ops.write_text(text)
+    result = gen(ops, "-o", ops.parent / "out")
+    assert result.exit_code == 1
+    assert "OPK004" in result.output
+    assert not (ops.parent / "out").exists()
+    assert CliRunner().invoke(main, ["check", str(ops)]).exit_code == 1
+
+
+def test_a_file_without_operators_for_this_torch_writes_nothing(ops: Path) -> None:
+    ops.write_text(SAMPLE.replace("all_version", "[v2.1, v2.3]"))
+    result = gen(ops, "-o", ops.parent / "out", "--torch-version", "2.7")
+    assert result.exit_code == 1
+    assert "declares no operator for torch 2.7" in result.output
+    assert not (ops.parent / "out").exists()
+
+
 def test_custom_op_style_and_namespace(ops: Path) -> None:
     out = ops.parent / "generated"
     assert (

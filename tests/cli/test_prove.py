@@ -72,6 +72,7 @@ def test_an_edited_package_is_judged_as_it_is(ops: Path) -> None:
     text = meta.read_text()
     assert "x.new_empty(x.shape)" in text
     meta.write_text(text.replace("x.new_empty(x.shape)", "x.new_empty(x.shape, dtype=torch.float32)"))
+    (ops / "out").mkdir()
     done = opkit(*arguments, "--format", "json", "--output-file", "out/report.json", cwd=ops)
     assert done.returncode == 1
     reason = "result 0 is float32[5, 7], the declared rule says float16[5, 7]"
@@ -96,13 +97,18 @@ def test_kernels_written_into_a_package_are_run(ops: Path) -> None:
         return {name: stages[2]["evidence"]["kernel"] for name, stages in found.items()}
 
     assert hosts() == {"my_op": "reference function", "my_inplace": "launch only, no reference"}
-    body = 'return load("../reference.py", "my_op")(x, y, z, attr1, attr2)'
+    body = 'return kernel("my_op")(x, y, z, attr1, attr2)'
     assert body in meta.read_text()
     total = "x * attr1 + attr2 + sum(z) + (0 if y is None else y)"
     meta.write_text(meta.read_text().replace(body, f"return {total}"))
-    text = kernels.read_text()
-    kernels.write_text(text.partition("    raise")[0] + "    x.add_(1)\n    return torch.neg(y)\n")
+    inplace = "import torch\n\ndef my_inplace(x, y):\n    x.add_(1)\n    return torch.neg(y)\n"
+    kernels.write_text(inplace)
     own = "the operator's own Python kernel"
+    assert hosts() == {"my_op": own, "my_inplace": own}
+    # A function named like the reference is a kernel all the same; one that is missing is to be written.
+    meta.write_text(meta.read_text().replace(f"return {total}", body))
+    assert hosts() == {"my_op": "reference function", "my_inplace": own}
+    kernels.write_text(f"{inplace}\ndef my_op(x, y, z, attr1, attr2):\n    return {total}\n")
     assert hosts() == {"my_op": own, "my_inplace": own}
 
 

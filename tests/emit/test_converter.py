@@ -294,3 +294,17 @@ def test_two_operators_of_one_ir_type_are_noted() -> None:
     found = check_file(file_of(spec("f(Tensor x) -> Tensor"), spec("f_(Tensor(a!) x) -> ()")))
     assert [(d.code, d.severity.value) for d in found] == [("OPK306", "note")]
     assert not check_file(file_of(spec("f(Tensor x) -> Tensor"), spec("f.o(Tensor x) -> Tensor")))
+
+
+def test_a_long_schema_is_broken_after_commas() -> None:
+    arguments = ", ".join(f"Tensor the_argument_{i}" for i in range(6))
+    tree = ast.parse(text_of(spec(f"my_op({arguments}) -> Tensor")))
+    function = next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "convert_my_op")
+    lines = (ast.get_docstring(function, clean=False) or "").split("\n")
+    assert lines[:2] == ["npu::my_op as a node of Ascend IR.", ""]
+    assert lines[-1] == "    "
+    schema = lines[2:-1]
+    assert len(schema) > 1
+    assert all(line.startswith("    ") and line[4] != " " and len(line) <= 100 for line in schema)
+    assert all(line.endswith(",") for line in schema[:-1])
+    assert " ".join(line.strip() for line in schema) == f"npu::my_op({arguments}) -> Tensor"

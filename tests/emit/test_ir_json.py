@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from declarations import operator
 from ge_specs import spec
 
 from opkit.emit.ir_json import derive, emit, ir_definition, ir_name, prototype
@@ -126,3 +127,15 @@ def test_a_json_without_the_operator_is_an_error_that_names_what_it_holds(tmp_pa
     op = spec("my_op(Tensor x) -> Tensor", tmp_path, ge=f"{{prototype: {name}}}")
     with pytest.raises(OpkitError, match=r"p\.json holds A, B, not MyOp"):
         prototype(op)
+
+
+def test_outputs_are_named_alike_wherever_the_rule_stands() -> None:
+    func = "f(Tensor(a!) x, Tensor y) -> (Tensor, Tensor)"
+    rules = ("out0: {size: x, dtype: x}", "out1: {size: y, dtype: y}")
+    meta = operator(func, f"meta: {{{', '.join(rules)}}}")[0]
+    gen_opapi = operator(func, f"gen_opapi: {{{', '.join(rules)}, exec: aclnnF}}")[0]
+    for declared in (meta, gen_opapi):
+        assert [t.name for t in prototype(declared).outputs] == ["x", "out0", "out1"]
+    both = operator(func, f"gen_opapi: {{{', '.join(rules)}, exec: aclnnF}}",
+                    f"meta: {{{', '.join(rules).replace('out', 'r')}}}")[0]  # fmt: skip
+    assert [t.name for t in prototype(both).outputs] == ["x", "r0", "r1"]

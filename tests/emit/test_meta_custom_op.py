@@ -36,7 +36,7 @@ def test_the_operator_works_on_fakes_and_its_kernel_runs(tmp_path: Path) -> None
         "def f(x, *, n=2):\n    x.add_(n)\n    return x * 2\n", encoding="utf-8"
     )
     func = f"{namespace}::f(Tensor(a!) x, *, int n=2) -> Tensor"
-    text = emitted(func, RULE, "reference: reference.py:f")
+    text = emitted(func, RULE, "kernel: reference.py:f")
     # The stand-in for the NPU's device type has no kernels here, the CPU has.
     module = import_text(text.replace("device_types=DEVICE", 'device_types="cpu"'), tmp_path)
     operator = getattr(torch.ops, namespace).f
@@ -98,12 +98,24 @@ def test_kernels_are_written_once_and_used(tmp_path: Path, monkeypatch: pytest.M
     del sys.modules[namespace]
 
 
+def test_a_reference_is_no_kernel(tmp_path: Path) -> None:
+    """A package must not need a file outside itself, nor compute on the CPU what the NPU should."""
+    lines = (RULE, "reference: reference.py:f")
+    file = op_file(entry("f(Tensor x) -> Tensor", *lines), str(tmp_path / "ops.yaml"))
+    package = generate(file, tmp_path / "ops", "custom-op", with_converters=False)
+    assert "reference" not in package.files["meta.py"]
+    names: dict[str, object] = {}
+    exec(package.once["kernels.py"], names)
+    with pytest.raises(NotImplementedError, match=r"write the NPU kernel of npu::f in kernels\.py"):
+        names["f"](torch.zeros(2))  # type: ignore[operator]
+
+
 def test_package_and_yaml_can_be_moved_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     namespace = fresh_namespace()
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
     (first / "reference.py").write_text("def f(x):\n    return x + 41\n", encoding="utf-8")
-    file = op_file(entry("f(Tensor x) -> Tensor", RULE, "reference: reference.py:f"), str(first / "ops.yaml"))
+    file = op_file(entry("f(Tensor x) -> Tensor", RULE, "kernel: reference.py:f"), str(first / "ops.yaml"))
     package = generate(file, first / namespace, "custom-op", Options(namespace), with_converters=False)
     package.write(first / namespace)
     assert "kernels.py" not in package.once
@@ -149,3 +161,10 @@ def test_the_device_type_is_valid_without_torch_npu(tmp_path: Path) -> None:
     assert torch._C._get_privateuse1_backend_name() == module.DEVICE
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     assert has_kernel(f"{namespace}::f", "PrivateUse1")
+
+
+def test_the_summary_counts() -> None:
+    assert emitted("t::f(Tensor x) -> Tensor", RULE).startswith('"""1 custom operator and its Meta kernel.')
+    two = entry("t::f(Tensor x) -> Tensor", RULE) + f"  - func: t::g(Tensor x) -> Tensor\n    {RULE}\n"
+    text = emit_meta(op_file(two), "custom-op")
+    assert text.startswith('"""2 custom operators and their Meta kernels.')

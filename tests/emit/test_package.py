@@ -24,7 +24,7 @@ def test_the_files_of_a_package_are_python_and_only_written_when_they_change(tmp
     made = package(directory)
     assert made.complete
     assert set(made.files) == {
-        *("__init__.py", "__init__.pyi", "meta.py", "converters.py", "torchair_hook.py"),
+        *("__init__.py", "__init__.pyi", "py.typed", "meta.py", "converters.py", "torchair_hook.py"),
         *("prototypes/my_op.json", "prototypes/my_inplace.json"),
     }
     for name, text in made.files.items():
@@ -40,7 +40,7 @@ def test_the_files_of_a_package_are_python_and_only_written_when_they_change(tmp
 
 def test_converters_can_be_left_out(tmp_path: Path) -> None:
     made = package(tmp_path / "ops", with_converters=False)
-    assert set(made.files) == {"__init__.py", "__init__.pyi", "meta.py"}
+    assert set(made.files) == {"__init__.py", "__init__.pyi", "py.typed", "meta.py"}
     assert "torchair" not in made.files["__init__.py"]
 
 
@@ -68,6 +68,30 @@ def test_the_stub_has_overloads_and_defaults(tmp_path: Path) -> None:
     assert stub.count("@overload") == 2
     assert "def f(x: Tensor, n: int | None = None) -> Tensor: ..." in stub
     assert "def f(x: Tensor, *, out: Tensor) -> Tensor: ..." in stub
+
+
+def test_every_file_keeps_the_rules_of_linters(tmp_path: Path) -> None:
+    """Defaults that are lists, a schema longer than a line, and dtypes, which need a table of constants."""
+    directory = tmp_path / "graph_ops"
+    func = (
+        "f(Tensor x, int[] axes=[-1], float[2] scales=[1.0,2.0], ScalarType? out_dtype=None, int[]? k=None, "
+        'str layout="BSH", bool keep_the_dims=True, int the_last_one_of_many_arguments=3) -> Tensor'
+    )
+    package(directory, entry(f"'{func}'", "meta: {out: {size: x, dtype: x}}"), style="custom-op").write(
+        directory
+    )
+    ruff = [sys.executable, "-m", "ruff"]
+    for command in (
+        [*ruff, "check", "--isolated", "--select", "E,F,I,UP,W,B", "--line-length", "100", "."],
+        [*ruff, "format", "--isolated", "--diff", "--line-length", "100", "."],
+    ):
+        done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    for name in ("meta.py", "converters.py", "kernels.py", "__init__.pyi"):
+        assert "axes: Sequence[int] = (-1,)" in (directory / name).read_text(encoding="utf-8")
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=skip", "__init__.pyi"]
+    done = subprocess.run(mypy, cwd=directory, capture_output=True, text=True)
+    assert "Success" in done.stdout, done.stdout + done.stderr
 
 
 def test_packages_import_and_offer_their_operators(tmp_path: Path) -> None:

@@ -352,3 +352,23 @@ def test_suppressions() -> None:
         (("OPK101",), 2, 4),
         (("OPK102", "OPK104"), 5, 6),
     ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "known"),
+    [
+        ("meta: {lett: {n: x.size(0)}, out: {size: '[n]', dtype: x}}", "let"),
+        ("gen_opapi: {new_param: {n: x.size(0)}, out: {size: x, dtype: x}, exec: aclnnF}", "new_params"),
+    ],
+)
+def test_a_misspelled_key_that_looks_like_a_result(lines: str, known: str) -> None:
+    _, found = read_text(f"custom:\n  - func: f(Tensor x) -> Tensor\n    {lines}\n", "ops.yaml")
+    assert [d.help for d in found] == [f"did you mean '{known}'?"]
+    assert found[0].severity is Severity.ERROR
+
+
+def test_a_result_may_be_named_like_a_key() -> None:
+    _, found = read_text(
+        "custom:\n  - func: f(Tensor x) -> Tensor\n    meta: {lett: {size: x, dtype: x}}\n", "ops.yaml"
+    )
+    assert found == ()

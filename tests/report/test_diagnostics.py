@@ -153,3 +153,24 @@ def test_no_findings(format: str) -> None:
 def test_unknown_format() -> None:
     with pytest.raises(ValueError, match="unknown format"):
         render([], "xml")
+
+
+@pytest.mark.parametrize("format_", ["full", "concise"])
+def test_what_would_steer_a_terminal_is_made_visible(source: str, format_: str) -> None:
+    line = b"ab\x1b[31m\x00\x7f\x9b\xe2\x80\xae Tensr \xff\n"
+    Path(source).write_bytes(line)
+    column = line.decode("utf-8", "replace").index("Tensr") + 1
+    found = Diagnostic("OPK011", Severity.ERROR, "no \x1b[2J", Mark(source, 1, column, 5), "\x07 \ud800")
+    text = render([found], format_)
+    assert all(c.isprintable() or c == "\n" for c in text)
+    assert "no \u241b[2J" in text
+    if format_ == "full":
+        excerpt, caret = text.splitlines()[3:5]
+        assert "ab\u241b[31m\u2400\u2421" in excerpt
+        assert excerpt[caret.index("^") :].startswith("Tensr")
+
+
+def test_chinese_spaces_and_text_stay(source: str) -> None:
+    assert "\u4e2d\u3000\u6587" in render(
+        [Diagnostic("OPK001", Severity.ERROR, "\u4e2d\u3000\u6587", None)], "full"
+    )

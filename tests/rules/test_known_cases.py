@@ -8,6 +8,8 @@ import pytest
 
 from opkit.check import check_path
 from opkit.model.diagnostic import Diagnostic, Severity
+from opkit.read import read_text
+from opkit.rules import check
 
 
 def findings(tmp_path: Path, func: str, rest: str = "", torch_version: str | None = None) -> list[Diagnostic]:
@@ -195,3 +197,57 @@ def test_functional_sibling(tmp_path: Path) -> None:
     )
     found = findings(tmp_path, "f_(Tensor(a!)[] x, Tensor y) -> ()", sibling)
     assert "OPK302" not in severities(found)
+
+
+def _both(gen_opapi: str, meta: str) -> list[Diagnostic]:
+    text = (
+        "custom:\n  - func: f(Tensor x, Tensor y) -> Tensor\n    op_api: all_version\n"
+        f"    gen_opapi:\n      {gen_opapi}\n      exec: aclnnF\n    meta:\n      {meta}\n"
+    )
+    op_file, found = read_text(text, "ops.yaml")
+    assert op_file is not None
+    return [d for d in (*found, *check(op_file)) if d.code == "OPK119"]
+
+
+def test_two_rules_that_differ_are_noted() -> None:
+    (found,) = _both("out: {size: x, dtype: x}", "out: {size: '[x.size(0), 4]', dtype: x}")
+    assert found.severity is Severity.NOTE
+    assert "size `[x.shape[0], 4]` in `meta` and `x.shape` in `gen_opapi`" in found.message
+    assert "dtype `y.dtype`" in _both("out: {size: x, dtype: x}", "out: {size: x, dtype: y}")[0].message
+
+
+@pytest.mark.parametrize(
+    ("gen_opapi", "meta"),
+    [
+        ("out: {size: x, dtype: x}", "y: {size: x.shape, dtype: x.dtype}"),
+        ("out: {size: x, dtype: x}", "require: [[x.dim() == 2, two dims]]"),
+        ("out: {size: unknown_size(x), dtype: x}", "out: {size: y, dtype: x}"),
+        (
+            "new_params: {n: x.size(0)}\n      out: {size: '{n}', dtype: x}",
+            "out: {size: '[x.size(0)]', dtype: x}",
+        ),
+    ],
+    ids=["written otherwise", "no rule of results", "not known to opkit", "a local name"],
+)
+def test_two_rules_that_agree_or_cannot_be_compared_are_not(gen_opapi: str, meta: str) -> None:
+    assert _both(gen_opapi, meta) == []
+
+
+@pytest.mark.parametrize(
+    ("func", "twin"),
+    [
+        ("f_(Tensor(a!) self, Tensor y) -> Tensor(a!)", "f_(Tensor(a!) self, Tensor y) -> ()"),
+        (
+            "t::f.out(Tensor x, *, Tensor(a!) out, Tensor(b!) b) -> (Tensor(a!), Tensor(b!), Tensor c)",
+            "t::f.out(Tensor x, *, Tensor(a!) out, Tensor(b!) b) -> (Tensor c)",
+        ),
+    ],
+)
+def test_the_twin_of_an_operator_that_returns_its_argument_is_spelled_out(func: str, twin: str) -> None:
+    op_file, _ = read_text(f"custom:\n  - func: {func}\n", "ops.yaml")
+    assert op_file is not None
+    (found,) = [d for d in check(op_file) if d.code == "OPK101"]
+    assert f"return only fresh results: {twin}" in found.help
+    again, diagnostics = read_text(f"custom:\n  - func: {twin}\n", "ops.yaml")
+    assert again is not None
+    assert not [d for d in (*diagnostics, *check(again)) if d.code == "OPK101"]

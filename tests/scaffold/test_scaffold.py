@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from click.testing import CliRunner, Result
 
 from opkit.cli.main import main
+from opkit.model.operator import Case, TensorSpec
+from opkit.read import read_file
 from opkit.scaffold.answers import check_answers
 from opkit.scaffold.create import RECORD
 
@@ -38,6 +43,7 @@ FILES = {
     "my_op_ops/converters.py",
     "my_op_ops/meta.py",
     "my_op_ops/prototypes/my_op.json",
+    "my_op_ops/py.typed",
     "my_op_ops/torchair_hook.py",
     "ops.yaml",
     "pyproject.toml",
@@ -53,7 +59,7 @@ def test_a_whole_package_comes_of_a_name(tmp_path: Path, style: str) -> None:
     target = tmp_path / "deep" / "my_op"
     result = scaffold("my_op", "--style", style, "-o", str(target))
     assert result.exit_code == 0, result.output
-    assert files(target) == FILES
+    assert files(target) == FILES | ({"my_op_ops/kernels.py"} if style == "custom-op" else set())
     assert list(target.parent.iterdir()) == [target], "the working directory is gone"
     for path in target.rglob("*.py"):
         compile(path.read_text(encoding="utf-8"), str(path), "exec")
@@ -100,6 +106,92 @@ def test_schemas_of_many_kinds(tmp_path: Path, schema: str) -> None:
     assert result.exit_code == 0, result.output
     done = CliRunner().invoke(main, ["check", str(target / "ops.yaml")])
     assert done.exit_code == 0, done.output
+
+
+def cases_of(tmp_path: Path, schema: str) -> tuple[Case, ...]:
+    assert scaffold("my_op", "--schema", schema, "-o", str(tmp_path / "p")).exit_code == 0
+    op_file, _ = read_file(tmp_path / "p" / "ops.yaml")
+    assert op_file is not None
+    return op_file.operators[0].cases
+
+
+def test_no_size_and_no_attribute_of_a_case_can_be_hard_coded(tmp_path: Path) -> None:
+    schema = (
+        '(Tensor B, int a, int b=6, float e=3.5, str s="c", bool f=True, int[] k=[6,7], int? o=8) -> Tensor'
+    )
+    full, bare = cases_of(tmp_path, schema)
+    given = dict(full.inputs)
+    x = given.pop("B")
+    assert isinstance(x, TensorSpec)
+    assert len(x.dims) == 2
+    assert set(x.dims) == set(dict(full.dims))
+    assert "B" not in x.dims
+    assert all(len(set(sizes)) == 3 for _, sizes in full.dims)
+    assert list(given) == ["a", "b", "e", "s", "f", "k", "o"]
+    schema_ = check_answers("my_op", schema, False, "library", None)[0].schema  # type: ignore[union-attr]
+    defaults = {a.name: a.default.value for a in schema_.arguments if a.default}
+    assert all(given[name] != default for name, default in defaults.items())
+    assert given["a"] != given["b"]
+    assert [name for name, _ in bare.inputs] == ["B", "a"]
+
+
+def test_tensors_named_like_indices_are_integers(tmp_path: Path) -> None:
+    schema = "(Tensor slot_mapping, Tensor(a!) cache, Tensor x, Tensor[] seq_lens, Tensor? y_idx) -> Tensor"
+    (full, _) = cases_of(tmp_path, schema)
+    dtypes = {}
+    for name, value in full.inputs:
+        value = value[0] if isinstance(value, tuple) else value
+        assert isinstance(value, TensorSpec)
+        dtypes[name] = value.dtype
+    whole = {n for n, dtype in dtypes.items() if dtype == "int64"}
+    assert whole == {"slot_mapping", "seq_lens", "y_idx"}
+    text = (tmp_path / "p" / "ops.yaml").read_text(encoding="utf-8")
+    assert "out: {size: cache, dtype: cache}" in text
+    assert "result = cache.clone()" in (tmp_path / "p" / "reference.py").read_text(encoding="utf-8")
+
+
+def test_the_reference_lets_tensors_numbers_and_text_count(tmp_path: Path) -> None:
+    schema = "(Tensor x, int a, float[] b, str s, str[] t, bool c, Tensor? y) -> Tensor"
+    assert scaffold("my_op", "--schema", schema, "-o", str(tmp_path / "p")).exit_code == 0
+    names: dict[str, Any] = {}
+    exec((tmp_path / "p" / "reference.py").read_text(encoding="utf-8"), names)
+    x = torch.ones(2)
+    given = {"a": 1, "b": [1.0], "s": "a", "t": ["a"], "c": True, "y": x}
+    base = names["my_op"](x, **given)
+    for name, other in {"a": 2, "b": [2.0], "s": "b", "t": ["b"], "c": False, "y": None}.items():
+        assert not torch.equal(names["my_op"](x, **{**given, name: other}), base), name
+
+
+@pytest.mark.parametrize("name", ["torch", "torch_npu", "torchair", "opkit", "json", "sys"])
+def test_a_directory_that_hides_a_module_is_refused(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = scaffold(name)
+    assert result.exit_code == 1
+    assert f"would be taken for the Python module {name!r}" in result.output
+    assert list(tmp_path.iterdir()) == []
+    assert scaffold(name, "-o", f"{name}_op").exit_code == 0
+
+
+def test_an_installed_custom_op_package_needs_nothing_outside(tmp_path: Path) -> None:
+    """The package alone, as a wheel has it: the operator asks for its kernel, never computes on the CPU."""
+    assert scaffold("my_op", "--style", "custom-op", "-o", str(tmp_path / "p")).exit_code == 0
+    site = tmp_path / "site"
+    site.mkdir()
+    (tmp_path / "p" / "my_op_ops").rename(site / "my_op_ops")
+    shutil.rmtree(tmp_path / "p")
+    script = (
+        "import torch, my_op_ops\n"
+        "x = torch.empty(2, 3, device='meta')\n"
+        "assert my_op_ops.my_op(x, x).shape == (2, 3)\n"
+        "try:\n    my_op_ops.meta.my_op._init_fn(torch.ones(2), torch.ones(2))\n"
+        "except NotImplementedError as error:\n    print(error)\n"
+    )
+    environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=site, env=environment, capture_output=True, text=True)
+    assert done.stdout == "write the NPU kernel of mylib::my_op in kernels.py\n", done.stderr
 
 
 def test_what_ge_cannot_take_still_gets_a_package_for_npugraph_ex(tmp_path: Path) -> None:

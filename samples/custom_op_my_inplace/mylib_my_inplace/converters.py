@@ -21,6 +21,6 @@ def convert_my_op_(x: ge.Tensor, y: ge.Tensor, *, meta_outputs=None):
         "MyOp",
         inputs={"x": x, "y": y},
         attrs={},
-        outputs=["x", "z"],
+        outputs=["x", "out"],
     )
     return outputs[1]

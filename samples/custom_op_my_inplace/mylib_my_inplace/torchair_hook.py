@@ -45,7 +45,8 @@ class AfterTorchair(MetaPathFinder):
 
 def import_with_torchair(module: str) -> None:
     """Import a module now if torchair is imported already, else as soon as it is."""
-    if any("get_npu_backend" in vars(sys.modules[name]) for name in TORCHAIR if name in sys.modules):
+    loaded = [vars(sys.modules[name]) for name in TORCHAIR if name in sys.modules]
+    if any("get_npu_backend" in names for names in loaded):
         importlib.import_module(module)
     elif not any(isinstance(f, AfterTorchair) and f.module == module for f in sys.meta_path):
         # torch_npu puts a placeholder for `torchair` into sys.modules, hence the look inside above.
