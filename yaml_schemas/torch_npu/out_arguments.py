@@ -56,7 +56,7 @@ def npu_stride_copy_out(
 
 
 def _conv_out(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """The length of one dim. C++ divides toward zero, so that a size too small by less than a stride gives 1."""
+    """The length of one dim, divided as C++ does: a size too small by less than a stride gives 1."""
     span = size + 2 * padding - dilation * (kernel - 1) - 1
     return 1 + (span // stride if bool(span < 0) == (stride < 0) else -(-span // stride))
 
