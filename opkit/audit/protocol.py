@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 # Host and rule gave the same, or both refused the arguments.
@@ -69,10 +69,12 @@ class HostReport:
         return bool(self.judgements) and all(j.agrees and j.operator in compared for j in self.judgements)
 
     def explain(self) -> str:
-        """Describe every operator; of those that do not agree, each call."""
+        """Describe what does not agree, each call of it."""
         from opkit.report.host import render
 
-        return render(self)
+        compared = {j.operator for j in self.judgements if j.counts[AGREES]}
+        wrong = (j for j in self.judgements if not j.agrees or j.operator not in compared)
+        return render(replace(self, judgements=tuple(wrong)))
 
     def to_json(self) -> dict[str, Any]:
         """Give the report as JSON values."""
