@@ -253,6 +253,21 @@ def _rotary_mul(given: dict[str, Any]) -> list[torch.Tensor]:
     return [given["input"] * given["r1"] + torch.cat([-second, first], -1) * given["r2"]]
 
 
+def _scatter_update(given: dict[str, Any]) -> list[torch.Tensor]:
+    """Each item of the batch gets its update at its own index along the axis."""
+    done, updates, axis = given["input"].clone(), given["updates"], given["axis"]
+    where = axis % done.dim() - 1
+    for batch, first in enumerate(given["indices"].flatten().tolist()):
+        done[batch].narrow(where, first, updates.size(axis)).copy_(updates[batch])
+    return [done]
+
+
+def _scatter_nd_update(given: dict[str, Any]) -> list[torch.Tensor]:
+    done = given["input"].clone()
+    done[given["indices"].long().unbind(-1)] = given["updates"]
+    return [done]
+
+
 VALUES: dict[str, Callable[[dict[str, Any]], Any]] = {
     **dict.fromkeys(npu_inference_attention.NAMES, npu_inference_attention.attention),
     "npu::npu_fusion_attention": _attention,
@@ -260,5 +275,9 @@ VALUES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "npu::npu_fusion_attention_v3": _attention,
     "npu::npu_rms_norm": _rms_norm,
     "npu::npu_rotary_mul": _rotary_mul,
+    "npu::npu_scatter_nd_update": _scatter_nd_update,
+    "npu::npu_scatter_nd_update_": _scatter_nd_update,
     "npu::npu_swiglu": _swiglu,
+    "npu::scatter_update": _scatter_update,
+    "npu::scatter_update_": _scatter_update,
 }

@@ -229,3 +229,19 @@ def check_launches_tell_what_they_were_given():
         torch_npu.npu_swiglu(x)
     (launch,) = [item for item in device.launches() if item.name == "aclnnSwiGlu"]
     assert launch.model > 0
+
+
+def check_cache_updates():
+    cache, new = torch.zeros(2, 5, 3), torch.randn(2, 1, 3)
+    expected = cache.clone()
+    expected[0, 1], expected[1, 3] = new[0, 0], new[1, 0]
+    on_device, where = cache.npu(), torch.tensor([1, 3]).npu()
+    assert torch.equal(torch_npu.scatter_update(on_device, where, new.npu(), 1).cpu(), expected)
+    assert torch.equal(on_device.cpu(), cache)
+    torch_npu.scatter_update_(on_device, where, new.npu(), 1)
+    assert torch.equal(on_device.cpu(), expected)
+    rows = torch.tensor([[0], [2]]).npu()
+    table = torch.zeros(4, 3).npu()
+    torch_npu.npu_scatter_nd_update_(table, rows, new[:, 0].npu())
+    assert torch.equal(table[[0, 2]].cpu(), new[:, 0])
+    assert not table[[1, 3]].any()
