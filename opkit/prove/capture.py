@@ -6,6 +6,8 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
+# The device's code for an internal error: the stand-in's task raised. No runtime call has it during capture.
+_TASK_FAILED = 500000
 _RUNTIME_MODULE = "npugraph_ex._acl_concrete_graph.acl_graph"
 
 
@@ -104,12 +106,19 @@ def uncomputed(runtime: str) -> list[str]:
     return [event.name for event in journal() if event.event == "uncomputed"]
 
 
-def refusals(runtime: str) -> list[str]:
-    """List the runtime calls that were refused since the last look: function, code and why."""
+def refusals(runtime: str) -> tuple[list[str], list[str]]:
+    """List what went wrong since the last look: runtime calls that were refused, and tasks that failed.
+
+    A refused call is given as function, code and why, a task as its name and what it raised.
+    """
     if runtime != "stand-in":
-        return []
+        return [], []
     from opkit.cann.device import journal
 
-    return [
-        f"{event.name} (code {event.code}): {event.reason}" for event in journal() if event.event == "refuse"
-    ]
+    refused, tasks = [], []
+    for event in journal():
+        if event.event == "refuse" and event.code == _TASK_FAILED:
+            tasks.append(f"{event.name}: {event.reason.removeprefix('OpkitError: ')}")
+        elif event.event == "refuse":
+            refused.append(f"{event.name} (code {event.code}): {event.reason}")
+    return refused, tasks

@@ -81,6 +81,19 @@ def _sized(case: Case) -> object:
     return [(name, sized(value)) for name, value in case.inputs]
 
 
+def shown(case: Case) -> dict[str, object]:
+    """Give a case's inputs as JSON values: a tensor as its text, a named dim with its sizes."""
+
+    def one(value: CaseValue) -> object:
+        if isinstance(value, TensorSpec):
+            return str(value)
+        return [one(item) for item in value] if isinstance(value, tuple) else value
+
+    dims = {name: list(values) for name, values in case.dims}
+    call = {} if case.call is None else {"call": str(case.call)}
+    return {**{name: one(value) for name, value in case.inputs}, **dims, **call}
+
+
 # Types opkit has no business inventing a value for: a device or a generator means something outside the call.
 _INVENTED = {"Tensor", "int", "SymInt", "float", "bool", "Scalar", "ScalarType"}
 

@@ -36,6 +36,7 @@ class Collector:
         # Stages that do not apply to an operator; the worker says why in a note.
         self.omitted: dict[Subject, set[str]] = {s: set() for s in request.subjects}
         self.styles: dict[Subject, str] = {}
+        self.inputs: dict[Subject, Mapping[str, Any]] = {}
         # Subjects that the first style alone judges, and why.
         self.elsewhere: dict[Subject, str] = {}
         # What the running worker is at: (subject, stage).
@@ -63,6 +64,8 @@ class Collector:
         elif kind == "stage":
             result = StageResult.from_json(event["stage"])
             self.stages[subject][result.name] = result
+        elif kind == "inputs":
+            self.inputs[subject] = event["inputs"]
         elif kind == "note":
             self.notes[subject].append(event["text"])
         elif kind == "omitted":
@@ -120,10 +123,14 @@ def assemble(plan: Plan, collectors: list[Collector]) -> Proof:
             )
     position = {s: i for i, s in enumerate(collectors[0].request.subjects)} if collectors else {}
     ordered = sorted(table.items(), key=lambda item: (position[item[0][1]], item[0][0] != "library"))
+    inputs = {subject: given for c in collectors for subject, given in c.inputs.items()}
     operators = tuple(
-        OperatorResult(name, style, case, tuple(modes[m] for m in plan.modes if m in modes))
-        for (style, (_, name, case)), modes in ordered
-    )
+        OperatorResult(
+            name, style, case, tuple(modes[m] for m in plan.modes if m in modes), file,
+            inputs.get((file, name, case), {}),
+        )
+        for (style, (file, name, case)), modes in ordered
+    )  # fmt: skip
     runtime = next((c.runtime for c in collectors if c.runtime), Runtime("none", "", "", ""))
     return Proof(runtime, operators)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from opkit.model.operator import Case, TensorSpec
-from opkit.prove.subject import flat_tensors, place, results_of
+from opkit.prove.subject import first_line, flat_tensors, place, results_of
 from opkit.prove.values import Inputs
+from opkit.shape.evaluation import Result
+
+# Gives the declared results for some arguments, or says why there are none.
+Rule = Callable[[Inputs], "tuple[Result, ...] | str"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,15 @@ def call(operator: Any, given: Inputs) -> FakeCall:
 
     with FakeTensorMode() as mode:
         return _call(operator, given.map(mode.from_tensor))
+
+
+def apply(function: Callable[..., Any], given: Inputs) -> Any:
+    """Call a Python function on fake NPU tensors, past the dispatcher. Raises whatever it raises."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode() as mode:
+        args, kwargs = given.map(mode.from_tensor).call()
+        return function(*args, **kwargs)
 
 
 def _call(operator: Any, fakes: Inputs) -> FakeCall:
@@ -79,13 +92,17 @@ class Probe:
     guards: list[str]
     broken: str
     unbacked: list[str]
+    # How the results differ from the declared rule for other sizes; "" if they do not, or there is no rule.
+    differs: str
+    # Why the rule was not compared; "" if it was.
+    not_compared: str
 
 
-def probe(operator: Any, case: Case, sets: list[Inputs]) -> Probe:
+def probe(operator: Any, case: Case, sets: list[Inputs], rule: Rule) -> Probe:
     """Call the operator with the case's named dims as symbols (all dims where it names none).
 
-    `sets` are the case's arguments, one per set of sizes; the first gives the hints. Raises what the kernel
-    raises.
+    `sets` are the case's arguments, one per set of sizes; the first gives the hints. `rule` gives the results
+    that are declared, or says why there is no rule. Raises what the kernel raises.
     """
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
@@ -109,13 +126,56 @@ def probe(operator: Any, case: Case, sets: list[Inputs]) -> Probe:
         fixed = {s: e for s, e in environment.replacements.items() if s not in fixed_before}
         unbacked = [str(symbol) for symbol in environment.pending_fresh_unbacked_symbols]
         outputs = describe(result.results)
+        # The rule comes last: it may guard on sizes as well.
+        wanted = _declared(rule, result.given)
+        differs = "" if isinstance(wanted, str) else _differs(result, wanted, environment, symbols, sets[0])
     return Probe(
         outputs=outputs,
         specialised=_specialised(fixed, symbols),
         guards=[str(guard) for guard in guards],
         broken=_broken(guards, symbols, sets),
         unbacked=unbacked,
+        differs=differs,
+        not_compared=wanted if isinstance(wanted, str) else "",
     )
+
+
+def _declared(rule: Rule, given: Inputs) -> tuple[Result, ...] | str:
+    try:
+        return rule(given)
+    except Exception as error:
+        return f"with symbolic sizes the rule raises {first_line(error)}"
+
+
+def _differs(
+    call: FakeCall, wanted: tuple[Result, ...], environment: Any, symbols: Mapping[Any, Any], given: Inputs
+) -> str:
+    """Compare the expressions of Meta kernel and rule, at sizes that are multiples of the hints.
+
+    Multiples keep what both may rely on: equal dims, and dims that something divides.
+    """
+    tensors = dict(given.tensors())
+    listed = len(call.results) == 1 and isinstance(call.results[0], (list, tuple))
+    values = call.results[0] if listed else call.results
+    for factor in (2, 3):
+        sizes = {symbol: factor * tensors[path].shape[dim] for symbol, (path, dim) in symbols.items()}
+        if any(guard.expr.subs(sizes) == False for guard in environment.guards):  # noqa: E712 - sympy's false
+            continue
+        for index, (value, result) in enumerate(zip(values, wanted)):
+            if value is None or result.argument is not None or result.shape is None:
+                continue
+            got, said = _at(value.shape, sizes), _at(result.shape, sizes)
+            if got != said:
+                return f"result {index} is {got}, the declared rule says {said}, for {_where(symbols, sizes)}"
+    return ""
+
+
+def _at(shape: Any, sizes: Mapping[Any, int]) -> list[Any]:
+    return [dim if isinstance(dim, int) else dim.node.expr.subs(sizes) for dim in shape]
+
+
+def _where(symbols: Mapping[Any, Any], sizes: Mapping[Any, int]) -> str:
+    return ", ".join(f"{place(path)}.shape[{dim}]={sizes[symbol]}" for symbol, (path, dim) in symbols.items())
 
 
 def _dynamic_dims(case: Case, given: Inputs) -> Mapping[tuple[str, int | None], list[bool]]:

@@ -27,6 +27,8 @@ class Trace:
     # Dynamo's sources of the graph's placeholders, one list per FX graph.
     sources: list[list[str]] = field(default_factory=list)
     runs: int = 0
+    # Types of the nodes that converters made with `ge.custom_op`, in that order.
+    built: list[str] = field(default_factory=list)
     # What GE raised while it compiled or ran a loaded graph.
     error: BaseException | None = None
 
@@ -60,11 +62,16 @@ def _path(source: str, schema: OperatorSchema) -> Path | None:
     return name, None if item is None else int(item)
 
 
+class OnlyConverted(Exception):
+    """Stops torchair when it has converted a graph that nobody wants to run."""
+
+
 class Recorder:
     """Wraps torchair's way to GE while it is entered; everything is passed on unchanged."""
 
-    def __init__(self) -> None:
+    def __init__(self, only_convert: bool = False) -> None:
         self.trace = Trace()
+        self._only_convert = only_convert
         self._undo: list[Callable[[], None]] = []
 
     def __enter__(self) -> Recorder:
@@ -74,6 +81,7 @@ class Recorder:
         self._wrap(backend, "compile", self._guard)
         self._wrap(backend, "run", self._run)
         self._wrap(concrete, "optimize_graph_without_runtime", self._optimize)
+        self._wrap(sys.modules["torchair"].ge, "custom_op", self._build)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -104,7 +112,13 @@ class Recorder:
 
     def _load(self, original: Callable[..., Any], this: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
         self.trace.graphs.append(parse_graph(len(self.trace.graphs), graph.SerializeToString()))
+        if self._only_convert:
+            raise OnlyConverted
         return original(this, graph, *args, **kwargs)
+
+    def _build(self, original: Callable[..., Any], op_type: str, *args: Any, **kwargs: Any) -> Any:
+        self.trace.built.append(op_type)
+        return original(op_type, *args, **kwargs)
 
     def _guard(self, original: Callable[..., Any], this: Any, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -53,7 +53,7 @@ def read(path: str) -> OpFile:
     op_file, diagnostics = read_file(path)
     if not Path(path).is_file():
         raise UnreadableFile(diagnostics)
-    if op_file is None or has_errors(diagnostics):
+    if op_file is None or has_errors(diagnostics) or (diagnostics and not op_file.operators):
         raise InvalidDeclaration(diagnostics)
     return op_file
 
@@ -110,6 +110,9 @@ def _check(plan: Plan) -> None:
     for style in plan.styles or ():
         if style not in STYLES:
             raise OpkitError(f"unknown style {style!r}", f"the styles are {', '.join(STYLES)}")
+    for name in plan.imports:
+        if name.endswith(".py") and not Path(name).is_file():
+            raise OpkitError(f"--import {name}: there is no such file", "check the path")
     if plan.package and plan.styles:
         raise OpkitError(
             "--style and --package exclude each other", "a package is proved in the style it was generated in"

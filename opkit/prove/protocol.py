@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from opkit import __version__
+
 PROVED, FAILED, NOT_RUN = "proved", "failed", "not run"
 ENTERS, BREAKS = "enters", "breaks"
 
@@ -101,6 +103,10 @@ class OperatorResult:
     style: str
     case: str
     modes: tuple[ModeResult, ...]
+    # The YAML that declares it.
+    file: str = ""
+    # What the case passed, by argument: `f16[B, 8]` or the value of a host argument. Names of dims are sizes.
+    inputs: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -144,7 +150,7 @@ class Proof:
         """Give the report as JSON values."""
         return {
             "schema_version": SCHEMA_VERSION,
-            "runtime": vars(self.runtime).copy(),
+            "runtime": {**vars(self.runtime), "opkit": __version__},
             "operators": [_operator_json(operator) for operator in self.operators],
         }
 
@@ -152,8 +158,10 @@ class Proof:
 def _operator_json(operator: OperatorResult) -> dict[str, Any]:
     return {
         "name": operator.name,
+        "file": operator.file,
         "style": operator.style,
         "case": operator.case,
+        "inputs": dict(operator.inputs),
         "modes": {
             mode.mode: {
                 "verdict": mode.verdict,

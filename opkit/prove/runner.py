@@ -17,6 +17,7 @@ from typing import Any
 from opkit.errors import OpkitError
 from opkit.processes import end_workers, run_worker
 from opkit.prove.collect import Collector, assemble
+from opkit.prove.findings import explained
 from opkit.prove.plan import Plan, requests
 from opkit.prove.protocol import Proof, Request
 
@@ -44,7 +45,7 @@ def prove(plan: Plan, progress: Progress | None = None) -> Proof:
             stop.set()
             end_workers()
             raise
-    return assemble(plan, collectors)
+    return explained(assemble(plan, collectors))
 
 
 class _Reporter:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import opkit
 from opkit.errors import OpkitError
 from opkit.model.diagnostic import has_errors
-from opkit.model.operator import GeMapping, OpFile, OpSpec
+from opkit.model.operator import EntryPoint, GeMapping, OpFile, OpSpec
 from opkit.prove.entry import load_function, load_module
 from opkit.prove.plan import read
 from opkit.prove.protocol import Request
@@ -70,19 +72,40 @@ class Setup:
         return qualified(spec, self.request.namespace)
 
     def _imports(self) -> None:
-        """Import what the user named; when that fails, every operator of the request fails with it."""
-        names = [(self.request.package, load_module)] if self.request.package else []
-        for name, load in [*((n, load_module) for n in self.request.imports), *names]:
+        """Import what the user named. Raises OpkitError when that fails: nothing can be judged without it."""
+        package = [self.request.package] if self.request.package else []
+        for name in [*self.request.imports, *package]:
             try:
-                load(name)
+                load_module(name)
             except (Exception, SystemExit) as error:
-                self.problems[""] = f"importing {Path(name).name} failed: {first_line(error)}"
-                return
+                text = f"importing {Path(name).name} failed: {first_line(error)}{_place(error)}"
+                raise OpkitError(text, "mend it: nothing can be judged without it") from error
+
+    def functions(self, declared: list[Declared]) -> dict[EntryPoint, Callable[..., Any]]:
+        """Load the functions that cases compile in place of the bare operator.
+
+        Operators are registered before, since the function's module may name them. Raises OpkitError when one
+        cannot be loaded.
+        """
+        found = {}
+        for item in declared:
+            names = {c for file, name, c in self.request.subjects if (file, name) == item.identity}
+            for case in item.spec.cases:
+                if case.call is None or case.name not in names or item.problem:
+                    continue
+                try:
+                    found[case.call] = load_function(case.call, item.op_file.path)
+                except OpkitError as error:
+                    raise OpkitError(f"the case's `call:`: {error.message}", error.help) from error
+                except Exception as error:
+                    text = f"importing {case.call.module} failed: {first_line(error)}{_place(error)}"
+                    raise OpkitError(text, f"{case.call.mark} names it") from error
+        return found
 
     def _declared(self, op_file: OpFile, spec: OpSpec) -> Declared:
         name = self._name(spec)
         style = "import" if name in self.imported else self.request.style
-        problem = self.problems.get("") or self.problems.get(name, "")
+        problem = self.problems.get(name, "")
         reference = None
         if spec.reference is not None:
             try:
@@ -95,7 +118,7 @@ class Setup:
 
     def _generated(self, op_file: OpFile) -> list[OpSpec]:
         """List the operators that opkit generates itself."""
-        if self.request.package or "" in self.problems:
+        if self.request.package:
             return []
         # custom_op makes new operators only; one that is installed can at most be given a Meta kernel.
         known = self.imported | (self.installed if self.request.style == "custom-op" else set())
@@ -183,14 +206,11 @@ class Setup:
     def _stands_for_nothing(self, item: Declared) -> bool:
         """Tell whether a generated custom_op has a kernel only because custom_op wants one.
 
-        That is its `reference:`, called on NPU tensors, or a request to write it. A body that somebody wrote
-        into a package is a kernel.
+        That is a request to write it. A body that somebody wrote into a package is a kernel.
         """
         if item.spec.kernel is not None:
             return False
-        if item.style == "custom-op":
-            return True
-        return _is_unwritten(item.spec, self.request.package) or _calls_reference(item)
+        return item.style == "custom-op" or _is_unwritten(item, self.request.package)
 
     def _own_kernel(self, item: Declared) -> None:
         import torch
@@ -229,6 +249,16 @@ class Setup:
         _KEPT.append(module)
 
 
+def _place(error: BaseException) -> str:
+    """Name the line of the user's code that raised: the last one that is neither opkit's nor torch's."""
+    if isinstance(error, (OpkitError, SyntaxError)):
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith(("<frozen", str(Path(opkit.__file__).parent)))]
+    own = [f for f in own if "site-packages" not in f.filename] or own
+    return f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
+
+
 def _has_converter(name: str) -> bool:
     """Tell whether a converter is registered already, such as torchair's own for an operator of torch_npu."""
     from opkit.cann.operators import find_operator
@@ -236,23 +266,18 @@ def _has_converter(name: str) -> bool:
     return is_defined(name) and getattr(find_operator(name), "_ge_converter", None) is not None
 
 
-def _calls_reference(item: Declared) -> bool:
-    """Tell whether a package's custom_op still has the body that was generated: the call of the reference."""
+def _is_unwritten(item: Declared, package: str | None) -> bool:
+    """Tell whether a package's kernel is still to be written: as `opkit gen` left it, or not there."""
     import torch
 
     made = torch._library.custom_ops.OPDEFS.get(item.qualified)
-    if made is None or item.spec.reference is None:
+    if package is None or made is None:
         return False
-    return item.spec.reference.function in inspect.getsource(made._init_fn).rpartition("return ")[2]
-
-
-def _is_unwritten(spec: OpSpec, package: str | None) -> bool:
-    """Tell whether a package's kernel is still what `opkit gen` wrote: a NotImplementedError."""
-    if package is None or not (Path(package) / "kernels.py").is_file():
-        return False
+    if not inspect.getsource(made._init_fn).rpartition("return ")[2].startswith("kernel("):
+        return False  # The body in meta.py is somebody's own.
     module = importlib.import_module(f"{Path(package).name}.kernels")
-    function = getattr(module, spec.schema.name.base, None)
-    return function is not None and "raise NotImplementedError(" in inspect.getsource(function)
+    function = getattr(module, made._init_fn.__name__, None)
+    return function is None or "raise NotImplementedError(" in inspect.getsource(function)
 
 
 def _with_prototypes(op_file: OpFile, package: str) -> OpFile:

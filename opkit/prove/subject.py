@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from opkit.model.operator import Case, OpFile, OpSpec
+from opkit.model.operator import Case, EntryPoint, OpFile, OpSpec
 from opkit.prove.values import Inputs, inputs
 from opkit.prove.watch import Watch
 
@@ -21,6 +22,8 @@ class Setting:
     # "cann" or "stand-in".
     runtime: str
     watch: Watch
+    # What cases compile in place of the bare operator.
+    functions: Mapping[EntryPoint, Function] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class Declared:
     keep: tuple[object, ...] = ()
     # Why the operator could not be registered; empty when it was.
     problem: str = ""
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """The file and the name, as requests have them."""
+        return self.op_file.path, self.spec.name
 
 
 @dataclass
@@ -131,6 +139,15 @@ def place(path: tuple[str, int | None]) -> str:
     """Print where a tensor stands in a call: `z[1]`."""
     name, index = path
     return name if index is None else f"{name}[{index}]"
+
+
+# Where Dynamo says which line made a guard: "  # return operator(..)  # .../prove/subject.py:81 in model".
+_OWN_LINE = re.compile(r"\s*#[^#\n]*?(?:#\s*)?\S*opkit[/\\]prove[/\\]\S+\.py:\d+( in \w+)?")
+
+
+def without_own_lines(text: str) -> str:
+    """Leave out the places in opkit itself: they say nothing about the user's operator."""
+    return _OWN_LINE.sub("", text)
 
 
 def first_line(error: BaseException) -> str:

@@ -96,6 +96,21 @@ def sizes(case: Case) -> int:
     return max((len(values) for _, values in case.dims), default=1)
 
 
+def ordinary_sizes(case: Case) -> list[int]:
+    """List the sets of sizes without a dim of 0 or 1, for which torch always compiles anew."""
+    return [
+        size
+        for size in range(sizes(case))
+        if all(values[min(size, len(values) - 1)] > 1 for _, values in case.dims)
+    ]
+
+
+def size_order(case: Case) -> tuple[list[int], int]:
+    """Order the sets of sizes, those with a dim of 0 or 1 last; tell how many come before those."""
+    first = ordinary_sizes(case)
+    return first + [size for size in range(sizes(case)) if size not in first], len(first)
+
+
 def inputs(schema: OperatorSchema, case: Case, size: int = 0, seed: int = 0) -> Inputs:
     """Make the call's arguments on the CPU with the size-th set of sizes; another seed gives other values.
 

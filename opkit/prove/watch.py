@@ -123,4 +123,5 @@ def graph_breaks(name: str) -> list[str]:
     spellings = (base, base.replace("::", "."))
     reasons = itertools.chain(counters["graph_break"], counters["unimplemented"])
     named = (str(reason) for reason in reasons if any(spelling in str(reason) for spelling in spellings))
-    return [" ".join(reason.split()) for reason in named]
+    # What follows is general advice.
+    return [" ".join(reason.partition("Explanation:")[0].split()) for reason in named]

@@ -37,6 +37,10 @@ class Wiring:
         checks = (self._inputs, self._attributes, self._outputs, self._writes)
         return next((text for check in checks for text in check()), "")
 
+    def attribute_problem(self) -> str:
+        """Give the first attribute that is wrong, or ""."""
+        return next(self._attributes(), "")
+
     def _origin(self, edge: Edge | None) -> Edge | None:
         """Follow an edge back through nodes that only hand on a value."""
         while edge is not None and edge.index != CONTROL:
@@ -140,6 +144,14 @@ class Wiring:
                 f"the mutated argument {place(path)} is {by}; it must come from output `{name}` of "
                 f"{self.node.type}, named like the input, so that GE takes both for the same memory"
             )
+
+    def written_back(self) -> dict[str, str]:
+        """Name the argument whose memory each NetOutput entry is written to: `{"NetOutput:1": "x"}`."""
+        names = {}
+        for node in self.graph.data:
+            path = self.trace.argument_of(node.name, self.binding.spec.schema)
+            names[node.attrs.get("index", 0)] = place(path) if path else node.name
+        return {f"NetOutput:{out}": names[data] for out, data in self.trace.written_back.items()}
 
 
 def _expected_inputs(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,11 +17,10 @@ from opkit.errors import OpkitError
 from opkit.model.operator import Case
 from opkit.processes import die_with_parent
 from opkit.prove import kernels
-from opkit.prove.cases import Candidate, NoCase, candidates
-from opkit.prove.entry import load_function
+from opkit.prove.cases import Candidate, NoCase, candidates, shown
 from opkit.prove.protocol import FAILED, PROVED, STAGES, Request, StageResult, not_run
 from opkit.prove.setup import Setup
-from opkit.prove.subject import Declared, Setting, Subject, first_line, on_npu
+from opkit.prove.subject import Declared, Setting, Subject, first_line, on_npu, without_own_lines
 from opkit.prove.watch import Watch, has_meta, is_defined
 
 
@@ -69,8 +69,9 @@ def _prove(request: Request, channel: Channel) -> None:
         equip()
     watch = Watch()
     setup = Setup(request, watch, runtime.kind)
-    declared = {(d.op_file.path, d.spec.name): d for d in setup.run()}
-    setting = Setting(request.mode, runtime.kind, watch)
+    declared = {item.identity: item for item in setup.run()}
+    functions = setup.functions(list(declared.values()))
+    setting = Setting(request.mode, runtime.kind, watch, functions)
     for file, name, case in request.subjects:
         item = declared[file, name]
         found = next(c for c in candidates(item.spec) if c.name == case)
@@ -101,10 +102,8 @@ class _Judge:
         self._begin(names[0])
         case = self._choose(found)
         subject = Subject(self.setting, self.declared, case)
-        problem = self._load_call(subject)
-        if problem:
-            self._stage(StageResult(names[0], FAILED, {}, problem))
-            names = ()
+        self.channel.send("inputs", inputs=shown(case), **self.identity)
+        subject.call = None if case.call is None else self.setting.functions.get(case.call)
         for name in names:
             self._begin(name)
             if self._omit(name, subject):
@@ -115,20 +114,11 @@ class _Judge:
                 break
         self.channel.send("finished", **self.identity)
 
-    def _load_call(self, subject: Subject) -> str:
-        """Load the function that the case compiles in place of the bare operator."""
-        if subject.case.call is None:
-            return ""
-        try:
-            subject.call = load_function(subject.case.call, self.declared.op_file.path)
-        except Exception as error:
-            return f"the case's `call: {subject.case.call}` cannot be loaded: {first_line(error)}"
-        return ""
-
     def _begin(self, stage: str) -> None:
         self.channel.send("begin", stage=stage, style=self.declared.style, **self.identity)
 
     def _stage(self, result: StageResult) -> None:
+        result = replace(result, reason=without_own_lines(result.reason))
         self.channel.send("stage", stage=result.to_json(), **self.identity)
 
     def _run(self, name: str, subject: Subject) -> StageResult:

@@ -74,16 +74,19 @@ def _rows(operator: OperatorResult) -> Iterator[tuple[str, StageResult]]:
     """List the stages: what every mode found alike once, then each mode's own."""
     modes = operator.modes
     tables = [{stage.name: stage for stage in mode.stages} for mode in modes]
-    shared = [
+    shared = {
         name
         for name, stage in tables[0].items()
         if name != "values" and all(_alike(stage, table.get(name)) for table in tables)
-    ]
-    yield from ((name, tables[0][name]) for name in shared)
+    }
+    # In the order of the stages, so that a failure stands above what was not run because of it. From the
+    # first stage on that is a mode's own, each mode is told to its end.
+    names = list(tables[0])
+    common = next((i for i, name in enumerate(names) if name not in shared), len(names))
+    yield from ((name, tables[0][name]) for name in names[:common])
     for mode, table in zip(modes, tables):
-        for name, stage in table.items():
-            if name not in shared:
-                yield name if name == mode.mode else f"{name} ({mode.mode})", stage
+        for name, stage in list(table.items())[common:]:
+            yield name if name == mode.mode else f"{name} ({mode.mode})", stage
 
 
 def _alike(stage: StageResult, other: StageResult | None) -> bool:
@@ -103,10 +106,17 @@ def _host(evidence: Mapping[str, Any]) -> str:
 
 def _capture(evidence: Mapping[str, Any]) -> str:
     tasks = evidence.get("tasks")
-    calls = evidence.get("kernel calls", {})
+    captures = evidence.get("captures", {})
     parts = [f"captured {', '.join(tasks)}" if isinstance(tasks, list) else "captured"]
-    if calls.get("replay") is not None:
-        parts.append(f"{calls['replay']} kernel calls in the replay")
+    if evidence.get("replay function"):
+        parts.append("replay function")
+    if captures:
+        parts.append(f"captures: {captures['first call']}, then {captures['replay']}")
+    calls = list(evidence.get("kernel calls", {}).values())
+    if calls and None not in calls:
+        parts.append(f"kernel calls: {calls[0]} before the replay, {calls[1]} during it")
+    if "recompiles" in evidence:
+        parts.append(f"{evidence['recompiles']} recompiles")
     if evidence.get("written by replay"):
         parts.append(f"replay writes {', '.join(evidence['written by replay'])}")
     return "; ".join([*parts, str(evidence.get("sizes", ""))])
@@ -116,8 +126,11 @@ def _ge(evidence: Mapping[str, Any]) -> str:
     nodes = [
         n.split(": ", 1)[1] for n in evidence.get("graph", []) if ": Data(" not in n and "NetOutput" not in n
     ]
+    nodes += [f"{out} -> {name}" for out, name in evidence.get("written back", {}).items()]
     runs = evidence.get("run") or f"{evidence.get('runs', 0)} runs"
-    return "; ".join([*nodes, str(runs), str(evidence.get("sizes", ""))])
+    once = evidence.get("attributes seen with one value", {})
+    seen = [f"attributes seen with one value: {', '.join(once)}"] if once else []
+    return "; ".join([*nodes, str(runs), str(evidence.get("sizes", "")), *seen])
 
 
 _SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -174,5 +187,19 @@ def _summary(proof: Proof) -> str:
     where = f"{runtime.kind}, torch {runtime.torch}, torch_npu {runtime.torch_npu}, {runtime.soc}".rstrip(
         ", "
     )
-    total = f"{entering} of {len(modes)} enter"
-    return f"{total} ({len(proof.operators)} operator cases; runtime: {where})"
+    names = {(operator.file, operator.name) for operator in proof.operators}
+    what = [
+        _count(len(names), "operator"),
+        _count(len({_key(operator) for operator in proof.operators}), "case"),
+        _count(len({operator.style for operator in proof.operators}), "style"),
+        _count(len({mode.mode for mode in modes}), "mode"),
+    ]
+    return f"{entering} of {len(modes)} enter ({', '.join(what)}; runtime: {where})"
+
+
+def _key(operator: OperatorResult) -> tuple[str, str, str]:
+    return operator.file, operator.name, operator.case
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

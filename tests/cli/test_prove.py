@@ -112,6 +112,52 @@ def test_kernels_written_into_a_package_are_run(ops: Path) -> None:
     assert hosts() == {"my_op": own, "my_inplace": own}
 
 
+@pytest.mark.npu
+def test_a_relative_import_is_meant_from_where_the_command_runs(ops: Path) -> None:
+    (ops / "mine").mkdir()
+    (ops / "mine" / "registered.py").write_text(
+        "import torch\n"
+        "LIBRARY = torch.library.Library('npu', 'FRAGMENT')\n"
+        "LIBRARY.define('my_inplace(Tensor(a!) x, Tensor y) -> Tensor')\n"
+        "LIBRARY.impl('my_inplace', lambda x, y: torch.empty_like(y), 'Meta')\n"
+    )
+    arguments = ("--import", "registered.py", "--op", "my_inplace", "--mode", "npugraph_ex")
+    done = opkit("prove", "../ops.yaml", *arguments, "--format", "json", cwd=ops / "mine")
+    assert done.returncode == 0, done.stdout + done.stderr
+    [operator] = json.loads(done.stdout)["operators"]
+    assert (operator["style"], operator["file"]) == ("import", str(ops / "ops.yaml"))
+    assert operator["inputs"] == {
+        "x": "float16[B0, 7]",
+        "y": "float16[B1, 21]",
+        "B0": [5, 9, 13],
+        "B1": [19, 23, 27],
+    }
+
+
+@pytest.mark.npu
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--import", "nosuch"), "importing nosuch failed: ModuleNotFoundError: No module named 'nosuch'"),
+        (("--import", "raising.py"), "importing raising.py failed: ValueError: not today ({}/raising.py:2)"),
+        (("--op", "called"), "the case's `call:`: functions.py has no function nothere"),
+    ],
+)
+def test_what_cannot_be_loaded_is_one_message(ops: Path, arguments: tuple[str, ...], text: str) -> None:
+    (ops / "raising.py").write_text("import torch\nraise ValueError('not today')\n")
+    (ops / "functions.py").write_text("")
+    with (ops / "ops.yaml").open("a") as stream:
+        stream.write(
+            "  - func: called(Tensor x) -> Tensor\n    meta: {out: {size: x, dtype: x}}\n"
+            "    cases: [{x: 'f16[B, 8]', B: [3, 5], call: 'functions.py:nothere'}]\n"
+        )
+    done = opkit("prove", "ops.yaml", *arguments, cwd=ops)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("error:") == 1
+    assert text.format(ops) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_mistakes_in_the_yaml_exit_with_1(tmp_path: Path) -> None:
     (tmp_path / "ops.yaml").write_text("custom:\n  - func: f(Tenser x) -> Tensor\n")
     done = opkit("prove", "ops.yaml", cwd=tmp_path)

@@ -25,7 +25,12 @@ NPUGRAPH_EX = {
     "wrong_dtype": ("meta", "result 0 is float32[5, 7], the declared rule says float16[5, 7]"),
     "wrong_shape": ("meta", "result 0 is float16[5, 7], the declared rule says float16[5, 2]"),
     "hard_coded": ("meta", "result 0 is float16[5, 7], the declared rule says float16[9, 7]"),
-    "wrong_count": ("meta", "the Meta kernel raises"),
+    "hard_coded_in_one_size": (
+        "meta",
+        "with other sizes result 0 is [5, 7], the declared rule says [10, 14], for x.shape[0]=10",
+    ),
+    "wrong_count": ("meta", "the Meta kernel returns 1 result, the schema has 2"),
+    "one_for_two": ("meta", "the Meta kernel returns 1 result, the schema has 2"),
     "no_default": ("meta", "`n` has a default (1) in the schema, none in the function"),
     "fixed_size": ("meta", "x.shape[0] was fixed to 5"),
     "branches": ("meta", "the Meta kernel branches on a size"),
@@ -36,9 +41,11 @@ NPUGRAPH_EX = {
     "other_strides": ("host", "strides [1, 5], the Meta kernel says float16[5, 7]"),
     "decomposes": ("dynamo", "CompositeImplicitAutograd"),
     "effect_only": ("dynamo", "it is removed as dead code"),
-    "graph_break": ("dynamo", "graph_break()"),
+    "graph_break": ("dynamo", " (functions.py:6)"),
+    "called_mode": ("dynamo", "(OPK105: torch cannot functionalize `called_mode`"),
     "never_called": ("dynamo", "`call` never called broken::never_called"),
     "recompiles": ("npugraph_ex", "under dynamic=True set 2 of the sizes compiles again"),
+    "fails_when_replayed": ("npugraph_ex", "the captured work fails when it runs: broken::fails_when_rep"),
     "launches_nothing": ("npugraph_ex", "nothing was captured"),
     "synchronises": (
         "npugraph_ex",
@@ -51,7 +58,10 @@ GE = {
     "wrong_output": ("ge", "result 0 is Fine.b, the declaration says output `a` of Fine"),
     "swapped_inputs": ("ge", "input `x` of Fine is fed by y instead of x"),
     "wrong_attribute": ("ge", "attribute `n` is 4, the case gives 3"),
-    "wrong_ir": ("ge", "the graph holds 0 nodes of type Fine, only Data, NetOutput, Other"),
+    "ignores_attribute": ("ge", "converted again with n=4, f=1.0: attribute `f` is 0.5, the case gives 1.0"),
+    "wrong_ir": ("ge", "the converter builds Other, declared Fine"),
+    "misspelt_ir": ("ge", "the converter builds Fnie, declared Fine"),
+    "no_node": ("ge", "the graph holds no InPlace node, only Data, Identity"),
     "raises": ("ge", "ValueError: this converter is not finished"),
     "no_reference_output": ("ge", "NoReference has no output named like the input 'x' that it writes"),
     "renamed_output": ("ge", "the update goes through a copy"),
@@ -100,7 +110,8 @@ def check(mode: ModeResult, stage: str, text: str) -> None:
 def test_all_are_listed(npugraph_ex: Proof, ge: Proof) -> None:
     for proof, table in ((npugraph_ex, NPUGRAPH_EX), (ge, GE)):
         names = [operator.name for operator in proof.operators]
-        assert sorted(names) == sorted([*table, "fine", "fine_"])
+        extra = ["small_sizes"] if table is NPUGRAPH_EX else ["one_value_only"]
+        assert sorted(names) == sorted([*table, "fine", "fine_", *extra])
         assert not proof.enters
 
 
@@ -116,9 +127,40 @@ def test_evidence_of_a_replay(npugraph_ex: Proof) -> None:
     [evidence] = [s.evidence for s in result(npugraph_ex, "fine_").stages if s.name == "npugraph_ex"]
     assert evidence["tasks"] == ["broken::fine_"]
     assert evidence["captures"] == {"first call": 1, "replay": 0}
-    assert evidence["kernel calls"]["replay"] == 0
+    assert evidence["replay function"] is True
+    assert evidence["recompiles"] == 0
+    calls = evidence["kernel calls"]
+    assert calls["before the replay"] > 0
+    assert calls["during the replay"] == 0
     assert evidence["written by replay"] == ["x"]
     assert evidence["sizes"] == "3 sets of sizes, one FX graph, 3 captures"
+
+
+def test_sizes_of_0_and_1_are_judged_on_their_own(npugraph_ex: Proof) -> None:
+    mode = result(npugraph_ex, "small_sizes")
+    assert mode.verdict == ENTERS, mode.reason
+    [evidence] = [s.evidence for s in mode.stages if s.name == "npugraph_ex"]
+    assert evidence["sizes"].startswith("2 sets of sizes, one FX graph, 2 captures; 2 with a dim of 0 or 1")
+
+
+def test_an_attribute_with_one_value_only_is_named(ge: Proof) -> None:
+    mode = result(ge, "one_value_only")
+    assert mode.verdict == ENTERS, mode.reason
+    [evidence] = [s.evidence for s in mode.stages if s.name == "ge"]
+    [(name, why)] = evidence["attributes seen with one value"].items()
+    assert name == "n"
+    assert "ValueError: n is 3" in why
+
+
+def test_evidence_names_attributes(ge: Proof) -> None:
+    [evidence] = [s.evidence for s in result(ge, "fine").stages if s.name == "ge"]
+    assert "Fine: Fine(x=arg0_1:0, y=arg1_1:0, f=0.5, n=3) -> a, b" in evidence["graph"]
+    assert "attributes seen with one value" not in evidence
+
+
+def test_no_reason_names_opkit_itself(npugraph_ex: Proof, ge: Proof) -> None:
+    for proof in (npugraph_ex, ge):
+        assert not [m.reason for o in proof.operators for m in o.modes if "opkit/prove" in m.reason]
 
 
 def test_evidence_of_a_ge_graph(ge: Proof) -> None:
@@ -131,5 +173,5 @@ def test_evidence_of_a_ge_graph(ge: Proof) -> None:
         "NetOutput: NetOutput(input0=InPlace:1, input1=InPlace:0) -> ",
     ]
     assert evidence["inputs"] == {"x": "x", "y": "y"}
-    assert evidence["written back"] == {"1": 0}
+    assert evidence["written back"] == {"NetOutput:1": "x"}
     assert evidence["runs"] == 2

@@ -92,12 +92,12 @@ def wait_for(condition: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.npu
-def test_a_module_that_cannot_be_imported_breaks_its_operators(tmp_path: Path) -> None:
+def test_a_module_that_cannot_be_imported_is_one_error(tmp_path: Path) -> None:
     module = tmp_path / "unimportable.py"
     module.write_text("import sys\nsys.exit(3)")
-    proof = prove(DYING / "ops.yaml", operators=["survives"], imports=[module], modes=["npugraph_ex"])
-    assert not proof.enters
-    assert reason(proof, "survives") == "schema: importing unimportable.py failed: SystemExit: 3"
+    with pytest.raises(OpkitError) as caught:
+        prove(DYING / "ops.yaml", operators=["survives"], imports=[module], modes=["npugraph_ex"])
+    assert caught.value.message == f"importing unimportable.py failed: SystemExit: 3 ({module}:2)"
 
 
 def test_a_plan_is_one_request_per_mode_and_style() -> None:
@@ -126,6 +126,7 @@ def test_only_what_was_asked_for() -> None:
         ({"modes": ("eager",)}, "unknown mode 'eager'"),
         ({"styles": ("c++",)}, "unknown style 'c++'"),
         ({"package": "no_such_directory"}, "is not a Python package"),
+        ({"imports": ("nowhere/mine.py",)}, "--import nowhere/mine.py: there is no such file"),
         ({"package": "p", "styles": ("library",)}, "exclude each other"),
     ],
 )
@@ -149,6 +150,8 @@ def test_mistakes_in_the_yaml(tmp_path: Path) -> None:
 
 def test_a_file_without_operators(tmp_path: Path) -> None:
     path = tmp_path / "ops.yaml"
-    path.write_text("custom: []\n")
-    with pytest.raises(OpkitError, match="no operator in"):
-        requests(Plan(files=(str(path),)))
+    for text in ("custom: []\n", "", "- 1\n"):
+        path.write_text(text)
+        with pytest.raises(InvalidDeclaration) as caught:
+            requests(Plan(files=(str(path),)))
+        assert [found.code for found in caught.value.diagnostics] == ["OPK004"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import opkit
 from opkit.prove.collect import Collector, assemble
 from opkit.prove.plan import Plan
 from opkit.prove.protocol import (
@@ -112,11 +113,15 @@ def test_what_the_user_registers_is_listed_once() -> None:
 def test_json() -> None:
     collector = Collector(request())
     collector.take({"event": "runtime", "kind": "stand-in", "torch": "2", "torch_npu": "2", "soc": "S"})
+    collector.take(event("inputs", F, inputs={"x": "float16[B, 8]", "B": [5, 9]}))
     for subject in (F, G):
         complete(collector, subject)
     value = assemble(Plan(("ops.yaml",), modes=("ge",)), [collector]).to_json()
     assert value["schema_version"] == 1
-    assert value["runtime"] == {"kind": "stand-in", "torch": "2", "torch_npu": "2", "soc": "S"}
+    runtime = {"kind": "stand-in", "torch": "2", "torch_npu": "2", "soc": "S", "opkit": opkit.__version__}
+    assert value["runtime"] == runtime
+    assert value["operators"][0]["file"] == "ops.yaml"
+    assert value["operators"][0]["inputs"] == {"x": "float16[B, 8]", "B": [5, 9]}
     mode = value["operators"][0]["modes"]["ge"]
     assert mode["verdict"] == "enters"
     assert mode["stages"][0] == {"name": "schema", "verdict": "proved", "evidence": {}, "reason": ""}

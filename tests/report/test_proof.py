@@ -28,13 +28,20 @@ COMMON: tuple[StageResult, ...] = (
 CAPTURED = proved(
     "npugraph_ex",
     tasks=["npu::f"],
-    **{"kernel calls": {"capture": 1, "replay": 0}, "written by replay": ["x"]},
+    captures={"first call": 1, "replay": 0},
+    recompiles=0,
+    **{
+        "replay function": True,
+        "kernel calls": {"before the replay": 2, "during the replay": 0},
+        "written by replay": ["x"],
+    },
     sizes="3 sets of sizes, one FX graph, 3 captures",
 )
 GRAPH = proved(
     "ge",
     graph=["arg0_1: Data() -> y", "F: F(x=arg0_1:0) -> x, z", "NetOutput: NetOutput(input0=F:1) -> "],
     runs=2,
+    **{"written back": {"NetOutput:1": "x"}, "attributes seen with one value": {"n": "4 is refused: why"}},
     sizes="3 sets of sizes, 1 graph",
 )
 VALUES = proved("values", reference="ref.py:f", compared=["first call", "replay"])
@@ -71,6 +78,17 @@ def report() -> Proof:
 
 def test_full(report: Proof, snapshot: object) -> None:
     assert full.render(report) == snapshot
+
+
+def test_the_cause_comes_first() -> None:
+    after = [not_run(name, "because meta failed") for name in ("host", "dynamo")]
+    modes = tuple(
+        ModeResult(mode, (proved("schema"), failed("meta", f"no {mode}"), *after))
+        for mode in ("npugraph_ex", "ge")
+    )
+    text = full.render(Proof(RUNTIME, (OperatorResult("f", "library", "c", modes),)))
+    places = [text.index(part) for part in ("no npugraph_ex", "host (npugraph_ex)", "no ge", "host (ge)")]
+    assert places == sorted(places)
 
 
 def test_no_line_is_wider_than_asked(report: Proof) -> None:

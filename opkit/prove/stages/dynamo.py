@@ -6,8 +6,11 @@ or is run outside the graph is found here, which the absence of graph breaks doe
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+import opkit
 from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.subject import Subject, first_line, on_npu
 from opkit.prove.watch import has_kernel
@@ -109,4 +112,13 @@ def explain(error: BaseException) -> str:
         return first_line(inner)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     wanted = [line for line in lines if line.startswith(("Explanation:", "Developer debug context:"))]
-    return "; ".join([first_line(error), *wanted[:2]])
+    told = [line for line in wanted[:2] if not line.endswith(":")]
+    return "; ".join([first_line(error), *told]) + _user_place(str(error))
+
+
+def _user_place(text: str) -> str:
+    """Name the line of the user's own code that Dynamo blames, if it blames one."""
+    own = str(Path(opkit.__file__).parent)
+    frames = re.findall(r'File "([^"]+)", line (\d+)', text.partition("from user code:")[2])
+    places = [f" ({Path(file).name}:{line})" for file, line in frames if not file.startswith(own)]
+    return places[-1] if places else ""

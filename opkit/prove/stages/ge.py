@@ -6,20 +6,24 @@ eagerly, went to a host callback, or lost the node proves nothing and fails.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from opkit.cann.ge_graph import GeGraph, GeNode
 from opkit.emit.ge_binding import Binding, bind
 from opkit.model.diagnostic import Severity
 from opkit.prove import ge_trace
+from opkit.prove.attributes import look_again
 from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.stages.dynamo import explain
-from opkit.prove.stages.npugraph_ex import call_compiled, no_recompile
+from opkit.prove.stages.npugraph_ex import call_compiled, describe_sizes, guard_of, no_recompile
 from opkit.prove.subject import Subject, first_line, on_npu
-from opkit.prove.values import sizes
+from opkit.prove.values import size_order, sizes
 from opkit.prove.wiring import Wiring
 
 NAME = "ge"
+# Nodes torchair makes itself, whose attributes say nothing about the operator.
+_PLUMBING = {"Data", "RefData", "Const", "TensorMove", "Identity", "Assign", "NetOutput"}
 # What the stand-in says when nothing interprets GE graphs.
 _NO_INTERPRETER = "only when an interpreter is set"
 
@@ -39,6 +43,8 @@ def run(subject: Subject) -> StageResult:
     if subject.setting.runtime == "stand-in":
         _teach_interpreter(subject, binding)
     problem = _static(subject, binding, evidence) or _dynamic(subject, evidence)
+    if not problem and subject.call is None:
+        problem = look_again(subject, binding, evidence)
     return failed(NAME, problem, **evidence) if problem else proved(NAME, **evidence)
 
 
@@ -75,7 +81,8 @@ def _static(subject: Subject, binding: Binding, evidence: dict[str, Any]) -> str
             call_compiled(subject, compiled, given, "first call")
         except Exception as error:
             if trace.error is None or not trace.graphs:
-                return "; ".join([explain(error), *evidence.get("warnings", [])])
+                wrong = _misbuilt(trace, binding.prototype.op)
+                return "; ".join([wrong or explain(error), *evidence.get("warnings", [])])
         problem = _graph(subject, trace, binding, evidence)
         if problem:
             return problem
@@ -106,15 +113,18 @@ def _graph(subject: Subject, trace: ge_trace.Trace, binding: Binding, evidence: 
     graph = trace.graphs[0]
     evidence["graph"] = [_text(node) for node in graph.nodes]
     wanted = binding.prototype.op
-    problem = _foreign(graph)
+    problem = _callback(graph)
     if problem:
         return problem
     nodes = graph.of_type(wanted)
-    if subject.call is None and len(nodes) != 1:
-        types = ", ".join(sorted({node.type for node in graph.nodes}))
-        return f"the graph holds {len(nodes)} nodes of type {wanted}, only {types}"
+    types = ", ".join(sorted({node.type for node in graph.nodes}))
     if not nodes:
-        return f"the graph holds no node of type {wanted}"
+        return _misbuilt(trace, wanted) or f"the graph holds no {wanted} node, only {types}"
+    if subject.call is None and len(nodes) != 1:
+        return f"the graph holds {len(nodes)} {wanted} nodes instead of one: {types}"
+    problem = _copied(graph)
+    if problem:
+        return problem
     dead = {node.name for node in graph.dangling()}
     if any(node.name in dead for node in nodes):
         return f"nothing depends on {wanted}: GE would prune it, and its result is lost"
@@ -125,16 +135,29 @@ def _graph(subject: Subject, trace: ge_trace.Trace, binding: Binding, evidence: 
     problem = wiring.problem()
     evidence["inputs"] = wiring.fed
     evidence["attributes"] = nodes[0].ir_attrs
-    evidence["written back"] = {str(k): v for k, v in trace.written_back.items()}
+    evidence["written back"] = wiring.written_back()
     return problem
 
 
-def _foreign(graph: GeGraph) -> str:
+def _misbuilt(trace: ge_trace.Trace, wanted: str) -> str:
+    """Say which other Ascend IR the converter asks for, e.g. when its name is misspelt."""
+    others = list(dict.fromkeys(name for name in trace.built if name != wanted))
+    if not others or wanted in trace.built:
+        return ""
+    return f"the converter builds {', '.join(others)}, declared {wanted}"
+
+
+def _callback(graph: GeGraph) -> str:
     for node in graph.nodes:
         if "__" in node.type or "op_name" in node.attrs:
             return (
                 f"node {node.type} calls back into the eager kernel on the host; it is no Ascend IR operator"
             )
+    return ""
+
+
+def _copied(graph: GeGraph) -> str:
+    for node in graph.nodes:
         if node.type == "Identity" and node.controls:
             return (
                 f"the mutated argument comes from an Identity that is only ordered after {node.controls[0]}: "
@@ -155,15 +178,20 @@ def _result_shapes(subject: Subject) -> list[Any]:
 
 
 def _text(node: GeNode) -> str:
-    """Print a node on one line: `MyOp(x=arg0_1:0, y=) -> z`."""
+    """Print a node on one line: `MyOp: MyOp(x=arg0_1:0, y=, n=3) -> z`."""
     fed = [
         f"{item.name}={'' if item.source is None else f'{item.source.node}:{item.source.index}'}"
         for item in node.inputs
     ]
     controls = [f"after {name}" for name in node.controls]
-    return (
-        f"{node.name}: {node.type}({', '.join(fed + controls)}) -> {', '.join(o.name for o in node.outputs)}"
-    )
+    if node.type in _PLUMBING:
+        return f"{node.name}: {node.type}({', '.join(fed + controls)}) -> {_names(node)}"
+    attributes = [f"{name}={value!r}" for name, value in sorted(node.ir_attrs.items())]
+    return f"{node.name}: {node.type}({', '.join(fed + attributes + controls)}) -> {_names(node)}"
+
+
+def _names(node: GeNode) -> str:
+    return ", ".join(output.name for output in node.outputs)
 
 
 def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
@@ -171,26 +199,28 @@ def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
     import torch
     from torch.fx.experimental import _config
 
-    count = sizes(subject.case)
-    if count < 2 or "run" in evidence:
-        evidence["sizes"] = "not tried: the case gives no dim several values" if count < 2 else "not tried"
+    several = sizes(subject.case) > 1
+    if not several or "run" in evidence:
+        evidence["sizes"] = "not tried" if several else "not tried: the case gives no dim several values"
         return ""
+    order, ordinary = size_order(subject.case)
     torch._dynamo.reset()
     # Host integers stay what they are, as in a model; only sizes vary.
     fixed = torch._dynamo.config.patch(specialize_int=True)
     with ge_trace.Recorder() as recorder, _config.patch(use_duck_shape=False), fixed:
         compiled = torch.compile(subject.model(), backend=recorder.backend(), fullgraph=True, dynamic=True)
-        for size in range(count):
+        for position, size in enumerate(order):
             given = on_npu(subject.inputs(size, seed=3))
             try:
-                if size:
-                    with no_recompile():
-                        call_compiled(subject, compiled, given, f"sizes {size + 1}")
-                else:
-                    call_compiled(subject, compiled, given, "sizes 1")
+                with no_recompile() if 0 < position < ordinary else nullcontext():
+                    call_compiled(subject, compiled, given, f"sizes {size + 1}")
             except torch._dynamo.exc.RecompileError as error:
-                return f"under dynamic=True set {size + 1} of the sizes compiles again: {first_line(error)}"
+                return f"under dynamic=True set {size + 1} of the sizes compiles again: {guard_of(error)}"
             except Exception as error:
                 return f"under dynamic=True with set {size + 1} of the sizes: {explain(error)}"
-    evidence["sizes"] = f"{count} sets of sizes, {len(recorder.trace.graphs)} graph"
-    return "" if len(recorder.trace.graphs) == 1 else "GE got more than one graph under dynamic=True"
+            if position == ordinary - 1:
+                evidence["sizes"] = f"{ordinary} sets of sizes, {len(recorder.trace.graphs)} graph"
+                if len(recorder.trace.graphs) != 1:
+                    return "GE got more than one graph under dynamic=True"
+    evidence["sizes"] = describe_sizes(evidence.get("sizes", ""), len(order) - ordinary)
+    return ""

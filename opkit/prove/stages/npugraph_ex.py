@@ -8,7 +8,7 @@ counts as one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from opkit.prove import capture, kernels
@@ -16,7 +16,7 @@ from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.stages.dynamo import explain
 from opkit.prove.stages.host import same_bits
 from opkit.prove.subject import Run, Subject, on_cpu, on_npu, place, results_of
-from opkit.prove.values import Inputs, sizes
+from opkit.prove.values import Inputs, size_order, sizes
 
 NAME = "npugraph_ex"
 _OPTIONS = {"backend": "npugraph_ex", "fullgraph": True}
@@ -28,7 +28,9 @@ def run(subject: Subject) -> StageResult:
     try:
         problem = _static(subject, evidence) or _dynamic(subject, evidence)
     except Exception as error:
-        refused = capture.refusals(subject.setting.runtime)
+        refused, tasks = capture.refusals(subject.setting.runtime)
+        if tasks and not refused:
+            return failed(NAME, f"the captured work fails when it runs: {tasks[0]}", **evidence)
         if refused:
             evidence["refused"] = refused
             return failed(
@@ -47,6 +49,7 @@ def _static(subject: Subject, evidence: dict[str, Any]) -> str:
     capture.forget(subject.setting.runtime)
     compiled = torch.compile(subject.model(), dynamic=False, **_OPTIONS)
     given = on_npu(subject.inputs(seed=1))
+    start = kernels.calls(subject)
     with capture.Recorder(subject.setting.runtime) as recorder:
         call_compiled(subject, compiled, given, "first call")
         calls = kernels.calls(subject)
@@ -61,8 +64,14 @@ def _static(subject: Subject, evidence: dict[str, Any]) -> str:
             before, after = call_compiled(subject, compiled, given, "replay")
         second = recorder.take()
     again = kernels.calls(subject)
-    evidence["kernel calls"] = {"capture": calls, "replay": None if again is None else again - (calls or 0)}
+    # The first call runs the kernel's host code to warm up and to capture; a replay never does.
+    evidence["kernel calls"] = {
+        "before the replay": _between(start, calls),
+        "during the replay": _between(calls, again),
+    }
     evidence["captures"] = {"first call": first.captures, "replay": second.captures}
+    # One would have raised.
+    evidence["recompiles"] = 0
     if second.captures:
         return "the second call captured again instead of replaying"
     if calls is not None and again is not None and again != calls:
@@ -79,6 +88,10 @@ def call_compiled(subject: Subject, compiled: Any, given: Inputs, what: str) -> 
     after = on_cpu(given)
     subject.runs.append(Run(what, before, [_to_cpu(value) for value in results], after))
     return before, after
+
+
+def _between(earlier: int | None, later: int | None) -> int | None:
+    return None if earlier is None or later is None else later - earlier
 
 
 def _to_cpu(value: Any) -> Any:
@@ -102,6 +115,7 @@ def _captured(
     subject: Subject, recorder: capture.Recorder, seen: capture.Seen, evidence: dict[str, Any]
 ) -> str:
     """Judge the first call: one graph with a replay function, and the operator's task inside it."""
+    evidence["replay function"] = recorder.replayable == 1
     if recorder.replayable != 1:
         return f"{recorder.replayable} captured graphs with a replay function instead of one"
     if seen.tasks is None:
@@ -154,31 +168,37 @@ def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
     import torch
     from torch.fx.experimental import _config
 
-    count = sizes(subject.case)
-    if count < 2:
+    if sizes(subject.case) < 2:
         evidence["sizes"] = "one: the case gives no dim several values, so dynamic shapes were not tried"
         return ""
+    order, ordinary = size_order(subject.case)
     torch._dynamo.reset()
     compiled = torch.compile(subject.model(), dynamic=True, **_OPTIONS)
     # Without duck shaping two dims that happen to be equal in the first set do not become one symbol.
     with capture.Recorder(subject.setting.runtime) as recorder, _config.patch(use_duck_shape=False):
-        for size in range(count):
+        for position, size in enumerate(order):
             given = on_npu(subject.inputs(size, seed=3))
             try:
-                if size:
-                    with no_recompile():
-                        call_compiled(subject, compiled, given, f"sizes {size + 1}")
-                else:
-                    call_compiled(subject, compiled, given, "sizes 1")
+                with no_recompile() if 0 < position < ordinary else nullcontext():
+                    call_compiled(subject, compiled, given, f"sizes {size + 1}")
             except torch._dynamo.exc.RecompileError as error:
-                return f"under dynamic=True set {size + 1} of the sizes compiles again: {_guard(error)}"
+                return f"under dynamic=True set {size + 1} of the sizes compiles again: {guard_of(error)}"
             problem = recorder.problem()
             if problem:
                 return problem
-        evidence["sizes"] = f"{count} sets of sizes, one FX graph, {recorder.replayable} captures"
+            if position == ordinary - 1:
+                evidence["sizes"] = f"{ordinary} sets of sizes, one FX graph, {recorder.replayable} captures"
+    evidence["sizes"] = describe_sizes(evidence.get("sizes", ""), len(order) - ordinary)
     return ""
 
 
-def _guard(error: BaseException) -> str:
+def describe_sizes(text: str, special: int) -> str:
+    """Add how many sets of sizes were judged on their own, as torch compiles for each of them."""
+    alone = f"{special} with a dim of 0 or 1, for which torch compiles anew" if special else ""
+    return "; ".join(part for part in (text, alone) if part)
+
+
+def guard_of(error: BaseException) -> str:
+    """Give the guard that made Dynamo want to compile again."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return next((line for line in lines if line.startswith("- ")), lines[0] if lines else "")

@@ -17,9 +17,12 @@ def define(schema, meta):
     LIBRARY.impl(schema.split("(")[0], meta, "Meta")
 
 
-for name in ("fine", "wrong_output", "swapped_inputs", "wrong_attribute", "wrong_ir"):
+for name in (
+    "fine", "wrong_output", "swapped_inputs", "wrong_attribute", "ignores_attribute", "one_value_only",
+    "misspelt_ir", "wrong_ir",
+):  # fmt: skip
     define(name + _TWO, lambda x, y, n, f: (torch.empty_like(x), torch.empty_like(y)))
-for name in ("fine_", "no_reference_output", "renamed_output", "node_after"):
+for name in ("fine_", "no_node", "no_reference_output", "renamed_output", "node_after"):
     define(name + _IN_PLACE, lambda x, y: torch.empty_like(y))
 for name in ("missing", "raises"):
     define(name + "(Tensor x) -> Tensor", torch.empty_like)
@@ -58,6 +61,24 @@ def register():
     @converter(ops.wrong_attribute.default)
     def wrong_attribute(x, y, n, f, meta_outputs=None):
         return two(x, y, n + 1, f)
+
+    @converter(ops.ignores_attribute.default)
+    def ignores_attribute(x, y, n, f, meta_outputs=None):
+        return two(x, y, n, 0.5)
+
+    @converter(ops.one_value_only.default)
+    def one_value_only(x, y, n, f, meta_outputs=None):
+        if n != 3:
+            raise ValueError("n is 3")
+        return two(x, y, n, f)
+
+    @converter(ops.misspelt_ir.default)
+    def misspelt_ir(x, y, n, f, meta_outputs=None):
+        return two(x, y, n, f, ir="Fnie")
+
+    @converter(ops.no_node.default)
+    def no_node(x, y, meta_outputs=None):
+        return ge_apis.Identity(y)
 
     @converter(ops.wrong_ir.default)
     def wrong_ir(x, y, n, f, meta_outputs=None):

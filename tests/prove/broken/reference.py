@@ -13,3 +13,11 @@ def writes_nothing(x, y):
 
 def wrong_values(x):
     return x + 1
+
+
+def fails_when_replayed(x):
+    return x[:, :3] + 1
+
+
+def called_mode(x, mode):
+    x.add_(1)
