@@ -222,6 +222,10 @@ def _body(binding: Binding, names: dict[str, str], qualified: OperatorName) -> s
     inputs = [f'"{t.name}": {_input_value(t, a, binding, names)}' for t, a in binding.inputs]
     outputs = [_output(t, index, binding) for t, index in binding.results]
     returned, target = _results(binding)
+    if binding.spec.side_effect:
+        if target == "return ":
+            returned, target = ["return outputs"], "outputs = "
+        returned = ["_keep_last_node()", *returned]
     lines.append(f"{target}ge.custom_op(")
     lines.append(f'    "{binding.prototype.op}",')
     lines += _display("    inputs=", inputs, "{}", end=",")

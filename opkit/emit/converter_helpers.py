@@ -79,10 +79,20 @@ def _load(file, function):
     raise FileNotFoundError(f"{file} is neither beside {__file__} nor in a directory above it")
 '''
 
+_KEEP_HELPER = '''
+def _keep_last_node():
+    """Let GE keep the node that was just made, although no result depends on it."""
+    from torchair.ge._ge_graph import ControlTensor, get_default_ge_graph
+
+    graph = get_default_ge_graph()
+    graph.dont_prune_me(ControlTensor(graph.op[-1]))
+'''
+
 # How a helper is called -> its text, and the import it needs.
 HELPERS = {
     "_static(": (_STATIC_HELPER, ""),
     "_as_tensor(": (_AS_TENSOR_HELPER, ""),
+    "_keep_last_node(": (_KEEP_HELPER, ""),
     "_must_be_none(": (_MUST_BE_NONE_HELPER, ""),
     "_ge_dtype(": (_DTYPE_HELPER, ""),
     "@_rename(": (_RENAME_HELPER, "import functools\n"),

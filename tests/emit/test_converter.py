@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,27 @@ def convert_my_inplace(x: ge.Tensor, y: ge.Tensor, *, meta_outputs=None):
 
 def text_of(*specs: OpSpec) -> str:
     return emit(file_of(*specs), "npu", "# header\n")
+
+
+EFFECT = '''
+def convert_effect(x: ge.Tensor, *, meta_outputs=None):
+    """npu::effect(Tensor x) -> Tensor"""
+    outputs = ge.custom_op(
+        "Effect",
+        inputs={"x": x},
+        attrs={},
+        outputs=["y"],
+    )
+    _keep_last_node()
+    return outputs
+'''
+
+
+def test_an_effect_is_kept() -> None:
+    text = text_of(replace(spec("effect(Tensor x) -> Tensor"), side_effect=True))
+    assert text.count("def _keep_last_node()") == 1
+    assert text.endswith(EFFECT)
+    assert "_keep_last_node" not in text_of(spec("effect(Tensor x) -> Tensor"))
 
 
 def test_the_two_sample_operators() -> None:

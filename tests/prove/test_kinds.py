@@ -32,7 +32,7 @@ def results(proof: Proof, name: str) -> dict[tuple[str, str, str], ModeResult]:
     "name",
     [
         "kw_only", "writes_only", "writes_two", "symbolic", "overloaded.value", "list_of_results",
-        "own_kernel", "called_twice", "self_and_scalar", "indexed",
+        "own_kernel", "called_twice", "self_and_scalar", "indexed", "effect", "effect_dropped",
     ],
 )  # fmt: skip
 def test_enters(proof: Proof, name: str) -> None:
@@ -44,6 +44,13 @@ def test_enters(proof: Proof, name: str) -> None:
         # GE does not run a kernel, so an operator with one of its own has no values there.
         compared = name in COMPARED and key[1] != "refused" and (name, key[2]) != ("own_kernel", "ge")
         assert ("values" in [stage.name for stage in mode.stages]) == compared, key
+
+
+def test_an_effect_stays_in_the_ge_graph(proof: Proof) -> None:
+    for name, node in (("effect", "Effect"), ("effect_dropped", "EffectDropped")):
+        for (_, _, mode), found in results(proof, name).items():
+            [graph] = [s.evidence["graph"] for s in found.stages if s.name == mode == "ge"] or [None]
+            assert graph is None or f"after {node}" in graph[-1]
 
 
 def test_what_is_not_compared_is_said(proof: Proof) -> None:
