@@ -1,4 +1,4 @@
-"""`opkit explain`: the page of a diagnostic code."""
+"""`opkit explain`: the page of a diagnostic code or of a kind of mutant."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ import click
 @click.command("explain")
 @click.argument("code", required=False)
 def command(code: str | None) -> None:
-    """Print the page of a diagnostic code, or list all codes."""
+    """Print the page of a diagnostic code or of a kind of mutant (`opkit prove --self-test`), or list all."""
+    from opkit.prove.mutants.catalogue import KINDS
     from opkit.rules.pages import PAGES, page, title
 
     if code is None:
         for known in PAGES:
             click.echo(f"{known}  {title(known)}")
+        for kind in KINDS.values():
+            click.echo(f"{kind.name}  {kind.breaks}")
+        return
+    if code.strip().lower() in KINDS:
+        click.echo(KINDS[code.strip().lower()].page(), nl=False)
         return
     known = code.strip().upper()
     if known.isdigit():

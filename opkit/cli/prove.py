@@ -59,6 +59,7 @@ def _modes(_context: click.Context, _parameter: click.Parameter, value: str) -> 
     "--timeout", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Seconds for one stage."
 )
 @click.option("--stand-in", is_flag=True, help="Use the stand-in even where CANN is installed.")
+@click.option("--self-test", is_flag=True, help="Prove that wrong operators do not enter: see below.")
 def command(
     files: tuple[str, ...],
     operators: tuple[str, ...],
@@ -71,6 +72,7 @@ def command(
     output_file: str | None,
     timeout: float,
     stand_in: bool,
+    self_test: bool,
 ) -> None:
     """Prove that each operator of FILES enters the npugraph_ex and the GE graph.
 
@@ -89,6 +91,13 @@ def command(
     The kernel that runs is the YAML's `kernel:`, else the NPU kernel the operator has, else (on the stand-in
     only) the YAML's `reference:` as one task, else a task that computes nothing. Values are compared where
     there is a `reference:`.
+
+    With --self-test each operator is proved, and then every mutant of it: what opkit generates with one thing
+    wrong (`opkit explain meta-other-dtype`, say, tells what a kind of mutant is, and `opkit explain` lists
+    them all). The report is the kill matrix: the stage that found each mutant, or that none did. A Meta
+    mutant that gives the same results in every call counts as equivalent, with the calls that were compared.
+    The same mutants are put to torch.library.opcheck, where the operator has a `reference:`. One survivor is
+    exit status 1, and so is an operator that does not enter unmutated.
 
     Exit status: 0 every operator enters every mode, 1 one does not (or the YAML has mistakes), 2 nothing
     could be judged.
@@ -111,6 +120,8 @@ def command(
     try:
         if output_file is not None:
             check_report(Path(output_file))
+        if self_test:
+            sys.exit(_self_test(plan, format_, output_file))
         proof = _prove(plan)
         _write(proof, format_, output_file)
     except InvalidDeclaration as error:
@@ -135,6 +146,22 @@ def _prove(plan: Plan) -> Proof:
         return prove(plan, progress)
 
 
+def _self_test(plan: Plan, format_: str, output_file: str | None) -> int:
+    """Run the self-test, write its report and give the exit status."""
+    from opkit.files import write_report
+    from opkit.prove.mutants.run import self_test
+    from opkit.report import kill_matrix
+
+    with _progress() as progress:
+        matrix = self_test(plan, progress)
+    text = kill_matrix.render_json(matrix) if format_ == "json" else kill_matrix.render(matrix)
+    if output_file is not None:
+        write_report(Path(output_file), text)
+    # As with a proof, the screen shows the full report when a file takes the other.
+    click.echo(text if output_file is None else kill_matrix.render(matrix), nl=False)
+    return 0 if matrix.passes else 1
+
+
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
     """Show a bar on standard error, on a terminal only; CI logs are no place for one."""
@@ -151,7 +178,9 @@ def _progress() -> Iterator[Progress | None]:
     )  # fmt: skip
     with bar:
         task = bar.add_task("starting", total=None)
-        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
+        yield lambda done, total, what: bar.update(
+            task, completed=done, total=total or None, description=what
+        )
 
 
 def _write(proof: Proof, format_: str, output_file: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from opkit.model.schema import is_tensor_list
 from opkit.prove.subject import Declared
 from opkit.prove.values import Inputs
 from opkit.shape.evaluation import Result
@@ -24,6 +25,27 @@ def outputs(declared: Declared, given: Inputs) -> tuple[Result, ...] | str:
     if rule.python is not None:
         return "the rule is a Python function, which is the Meta kernel itself"
     return apply(rule, given.map(_meta).full(), machine_environment())
+
+
+def difference(declared: Declared, results: list[Any], rule: tuple[Result, ...]) -> str:
+    """Compare the results of a Meta kernel with what the rule says; empty when they agree."""
+    returns = declared.spec.schema.returns
+    is_list = len(returns) == 1 and is_tensor_list(returns[0].type)
+    values = results[0] if is_list else results
+    if len(values) != len(rule):
+        return f"the Meta kernel gives {len(values)} tensors, the declared rule {len(rule)}"
+    for index, (value, wanted) in enumerate(zip(values, rule)):
+        if wanted.argument is not None:
+            continue
+        got, said = _text(value), _text(wanted if wanted.shape is not None else None)
+        if got != said:
+            return f"result {index} is {got}, the declared rule says {said}"
+    return ""
+
+
+def _text(result: Any) -> str:
+    """Describe a tensor, or what a rule says about one."""
+    return "None" if result is None else f"{str(result.dtype).removeprefix('torch.')}{list(result.shape)}"
 
 
 def _meta(tensor: Any) -> Any:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from opkit.model.schema import Return, is_tensor_like, is_tensor_list
-from opkit.prove import expected, fake, signature
+from opkit.model.schema import Return, is_tensor_like
+from opkit.prove import apart, expected, fake, signature
 from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.subject import Subject, first_line, flat_tensors, on_npu, results_of
 from opkit.prove.values import Inputs, ordinary_sizes, sizes
@@ -54,6 +54,9 @@ def run(subject: Subject) -> StageResult:
         problem = _outputs(subject, call) or _rule(subject, call, evidence)
         if problem:
             return failed(NAME, problem, **evidence)
+    problem = apart.problem(subject, made[0], evidence)
+    if problem:
+        return failed(NAME, problem, **evidence)
     return _symbolic(subject, [sets[size] for size in ordinary_sizes(subject.case)] or sets[:1], evidence)
 
 
@@ -151,25 +154,12 @@ def _rule(subject: Subject, call: fake.FakeCall, evidence: dict[str, Any]) -> st
     if isinstance(rule, str):
         evidence["rule"] = f"not compared: {rule}"
         return ""
-    returns = subject.spec.schema.returns
-    is_list = len(returns) == 1 and is_tensor_list(returns[0].type)
-    values = call.results[0] if is_list else call.results
-    if len(values) != len(rule):
-        return f"the Meta kernel gives {len(values)} tensors, the declared rule {len(rule)}"
-    for index, (value, wanted) in enumerate(zip(values, rule)):
-        if wanted.argument is not None:
-            continue
-        got, said = _text(value), _text(wanted if wanted.shape is not None else None)
-        if got != said:
-            evidence["rule"] = "differs"
-            return f"result {index} is {got}, the declared rule says {said}"
+    problem = expected.difference(subject.declared, call.results, rule)
+    if problem:
+        evidence["rule"] = "differs"
+        return problem
     evidence["rule"] = "equal to the declared rule"
     return ""
-
-
-def _text(result: Any) -> str:
-    """Describe a tensor, or what a rule says about one."""
-    return "None" if result is None else f"{str(result.dtype).removeprefix('torch.')}{list(result.shape)}"
 
 
 def _symbolic(subject: Subject, sets: list[Any], evidence: dict[str, Any]) -> StageResult:

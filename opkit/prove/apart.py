@@ -1,0 +1,152 @@
+"""Calls that tell right from wrong where a case does not: other sizes, dtypes and host values, one at a time.
+
+A case whose tensors all look alike cannot show which of them a size or a dtype is taken from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from opkit.model.operator import Case, CaseValue, TensorSpec
+from opkit.model.schema import OperatorSchema, base_of
+from opkit.prove import expected, fake
+from opkit.prove.subject import Subject, flat_tensors, on_npu
+from opkit.prove.values import inputs
+
+_OTHER_DTYPE = {
+    "float16": "float32",
+    "bfloat16": "float32",
+    "float32": "float16",
+    "float64": "float32",
+    "int8": "int32",
+    "int32": "int64",
+    "int64": "int32",
+    "uint8": "int32",
+    "bool": "uint8",
+}
+
+
+def problem(subject: Subject, made: fake.FakeCall, evidence: dict[str, Any]) -> str:
+    """Compare the Meta kernel with the declared rule where the case does not look.
+
+    `made` is its call with the case itself. Arguments that either refuses are passed over; a Meta kernel in
+    Python must refuse what the rule does.
+    """
+    own = subject.setting.watch.meta_function(subject.name) is not None
+    if own and (wrong := _shared(made)):
+        return wrong
+    if own and _declared(subject, made.given)[0] is not None and (wrong := _layout(made)):
+        return wrong
+    compared = 0
+    for what, case in variations(subject.spec.schema, subject.case):
+        given = on_npu(inputs(subject.spec.schema, case))
+        rule, refused = _declared(subject, given)
+        try:
+            call = fake.call(subject.operator, given)
+        except Exception:
+            continue  # A Meta kernel may know more than the rule about what goes together.
+        if refused and own:
+            return f"the Meta kernel accepts {what}, which the declared rule refuses: {refused}"
+        if rule is None:
+            continue
+        wrong = expected.difference(subject.declared, call.results, rule)
+        if wrong:
+            return f"for {what}: {wrong}"
+        compared += 1
+    if compared:
+        evidence["other calls"] = f"{compared} with other sizes, dtypes and host values equal the rule"
+    return ""
+
+
+def _declared(subject: Subject, given: Any) -> tuple[Any, str]:
+    """Give what the rule says, or None; and why it refuses the arguments, if a `require` does."""
+    from opkit.shape.evaluation import RequirementFailed
+
+    try:
+        rule = expected.outputs(subject.declared, given)
+    except RequirementFailed as error:
+        return None, str(error)
+    except Exception:
+        return None, ""  # These arguments mean nothing to the rule, e.g. an index past the last dim.
+    return (None if isinstance(rule, str) else rule), ""
+
+
+def _shared(made: fake.FakeCall) -> str:
+    """Find two results that are the same memory."""
+    import torch
+
+    tensors = [(i, t) for i, r in enumerate(made.results) for t in flat_tensors([r])]
+    for position, (first, one) in enumerate(tensors):
+        for second, two in tensors[position + 1 :]:
+            if torch._C._is_alias_of(one, two):
+                return f"results {first} and {second} of the Meta kernel share their memory; allocate each"
+    return ""
+
+
+def _layout(made: fake.FakeCall) -> str:
+    """Find a result that is not contiguous: what a rule describes is a new tensor, and those are."""
+    for index, result in enumerate(made.results):
+        for tensor in flat_tensors([result]):
+            if not tensor.is_contiguous():
+                what = fake.describe(tensor)
+                return f"result {index} of the Meta kernel is {what}: new tensors are contiguous"
+    return ""
+
+
+def variations(schema: OperatorSchema, case: Case) -> Iterator[tuple[str, Case]]:
+    """List (what is varied, a case without named dims and dtypes) for each argument alone."""
+    plain = _plain(case)
+    given = dict(plain.inputs)
+    for name, value in plain.inputs:
+        argument = schema.argument(name)
+        if argument is None:
+            continue
+        for what, changed in _changes(value, base_of(argument.type).name):
+            values = {**given, name: changed}
+            yield f"{name} with {what}", replace(plain, inputs=tuple(values.items()))
+    distinct = {name: _resized(value, index + 1) for index, (name, value) in enumerate(plain.inputs)}
+    yield "every tensor with sizes of its own", replace(plain, inputs=tuple(distinct.items()))
+
+
+def _plain(case: Case) -> Case:
+    """Put the first size for every named dim, and the first dtype for every named one."""
+    sizes = {name: values[0] for name, values in case.dims}
+    dtypes = {name: values[0] for name, values in case.dtypes}
+
+    def plain(value: CaseValue) -> CaseValue:
+        if isinstance(value, tuple):
+            return tuple(map(plain, value))
+        if isinstance(value, TensorSpec):
+            dims = tuple(sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in value.dims)
+            return replace(value, dims=dims, dtype=dtypes.get(value.dtype, value.dtype))
+        return sizes.get(value, value) if isinstance(value, str) else value
+
+    inputs = tuple((name, plain(value)) for name, value in case.inputs)
+    return replace(case, inputs=inputs, dims=(), dtypes=())
+
+
+def _changes(value: CaseValue, base: str) -> Iterator[tuple[str, CaseValue]]:
+    if isinstance(value, TensorSpec) and not value.values:
+        for index, dim in enumerate(value.dims):
+            if isinstance(dim, int):
+                dims = (*value.dims[:index], dim + 1, *value.dims[index + 1 :])
+                yield f"a larger dim {index}", replace(value, dims=dims)
+        if value.dtype in _OTHER_DTYPE:
+            yield "another dtype", replace(value, dtype=_OTHER_DTYPE[value.dtype])
+    elif isinstance(value, tuple) and any(isinstance(item, TensorSpec) for item in value):
+        yield "other sizes", _resized(value, 1)
+    elif isinstance(value, bool):
+        yield "the opposite", not value
+    elif isinstance(value, int) and base in ("int", "SymInt"):
+        yield "a larger number", value + 1
+
+
+def _resized(value: CaseValue, by: int) -> CaseValue:
+    """Make every dim of a tensor larger."""
+    if isinstance(value, tuple):
+        return tuple(_resized(item, by) for item in value)
+    if isinstance(value, TensorSpec) and not value.values:
+        return replace(value, dims=tuple(d + by if isinstance(d, int) else d for d in value.dims))
+    return value
