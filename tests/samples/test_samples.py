@@ -47,7 +47,7 @@ EVIDENCE = {
         "my_op": _NODE,
         "my_inplace": "MyInplace(x=TensorMove:0, y=arg1_1:0) -> x, out",
         "custom_op_my_op": _NODE,
-        "custom_op_my_inplace": "MyOp(x=TensorMove:0, y=arg1_1:0) -> x, z",
+        "custom_op_my_inplace": "MyOp(x=TensorMove:0, y=arg1_1:0) -> x, out",
     },
 }
 
