@@ -33,10 +33,14 @@ def npu_fusion_attention_v3_infer_output(
 def _last_dim(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, head_num: int, layout: str) -> Any:
     """The head dim of value; in layouts that join heads and head dim, as often as query has heads."""
     if "D" in layout:
+        # The host reads the length of the keys too, and makes nothing of it.
+        read = layout.index("S") if "S" in layout else -1
+        torch._check(key.dim() > read, lambda: f"key must have {len(layout)} dims for {layout}")
         torch._check(value.dim() >= len(layout), lambda: f"value must have {len(layout)} dims for {layout}")
         return value.shape[len(layout) - 1]
-    torch._check(key.dim() >= 3 and value.dim() >= 3, lambda: f"key and value must have 3 dims for {layout}")
+    torch._check(key.dim() >= 3, lambda: f"key must have 3 dims for {layout}")
     head_dim = query.shape[2] // head_num
     if head_dim == 0 or key.shape[2] == 0 or key.shape[2] // head_dim == 0:
         return head_num * head_dim
+    torch._check(value.dim() >= 3, lambda: f"value must have 3 dims for {layout}")
     return head_num * (value.shape[2] // (key.shape[2] // head_dim))
