@@ -14,6 +14,8 @@ ITEM_SIZES = {
     8: (4, 7, 9, 29, 265, 266, 267, 272),
     16: (10, 273),
 }
+# Of these, the dtypes of which a byte holds two elements, along the last dim.
+FOUR_BITS = (45, 285, 296, 297)
 
 
 def npu_fused_infer_attention_score_v2_out(
@@ -82,6 +84,7 @@ def npu_fused_infer_attention_score_v2_out(
     for tensor, number in numbered:
         if tensor is not None and number is not None:
             fits = number in ITEM_SIZES.get(tensor.dtype.itemsize, ())
+            fits = fits and (tensor.dim() > 0 or number not in FOUR_BITS)
             torch._check(fits, lambda: "a dtype number does not fit its tensor")
     return out[0], out[1]
 
