@@ -22,11 +22,12 @@ def use_references(yaml: Path, namespace: str = "npu") -> str:
     be installed. Raises OpkitError when the YAML or a reference is no use.
     """
     from opkit.cann.load import ensure_runtime
+    from opkit.cann.observe import needs_kernels
     from opkit.model.diagnostic import has_errors
     from opkit.read import read_file
 
     runtime = ensure_runtime().kind
-    if runtime == "stand-in":
+    if needs_kernels():
         op_file, diagnostics = read_file(yaml)
         if op_file is None or has_errors(diagnostics):
             raise OpkitError(f"{yaml} has mistakes", "`opkit check` shows them")
@@ -85,9 +86,9 @@ def watch_npugraph_ex() -> Iterator[Captures]:
     from opkit.cann.load import ensure_runtime
     from opkit.prove import capture
 
-    runtime = ensure_runtime().kind
-    capture.forget(runtime)
-    with capture.Recorder(runtime) as recorder:
+    ensure_runtime()
+    capture.forget()
+    with capture.Recorder() as recorder:
         yield Captures(recorder)
 
 

@@ -6,6 +6,8 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
+from opkit.cann.observe import events
+
 # The device's code for an internal error: the stand-in's task raised. No runtime call has it during capture.
 _TASK_FAILED = 500000
 _RUNTIME_MODULE = "npugraph_ex._acl_concrete_graph.acl_graph"
@@ -28,8 +30,7 @@ class Seen:
 class Recorder:
     """Keeps the AclGraph objects that capture while it is entered."""
 
-    def __init__(self, runtime: str) -> None:
-        self.runtime = runtime
+    def __init__(self) -> None:
         self.graphs: list[Any] = []
         self._captures = 0
 
@@ -67,17 +68,17 @@ class Recorder:
     def take(self) -> Seen:
         """Give what happened since the last call."""
         captures, self._captures = self._captures, 0
-        if self.runtime != "stand-in":
+        seen = events()
+        if seen is None:
             return Seen(captures, None, [], [])
-        from opkit.cann.device import captured_tasks, journal
+        from opkit.cann.device import captured_tasks
 
-        events = journal()
-        replays = [event.model for event in events if event.event == "replay"]
+        replays = [event.model for event in seen if event.event == "replay"]
         return Seen(
             captures=captures,
-            tasks=[event.name for event in events if event.event == "record"],
+            tasks=[event.name for event in seen if event.event == "record"],
             replayed=[task for model in replays for task in captured_tasks(model)],
-            ran=[event.name for event in events if event.event == "launch"],
+            ran=[event.name for event in seen if event.event == "launch"],
         )
 
 
@@ -89,34 +90,23 @@ def _acl_graph_class() -> Any:
     return importlib.import_module(_RUNTIME_MODULE).AclGraph
 
 
-def forget(runtime: str) -> None:
-    """Drop what the stand-in has noted so far, so that the next look shows only what comes now."""
-    if runtime == "stand-in":
-        from opkit.cann.device import journal
-
-        journal()
+def forget() -> None:
+    """Drop what was seen so far, so that the next look shows only what comes now."""
+    events()
 
 
-def uncomputed(runtime: str) -> list[str]:
+def uncomputed() -> list[str]:
     """List the kernels launched since the last look that the stand-in did not compute."""
-    if runtime != "stand-in":
-        return []
-    from opkit.cann.device import journal
-
-    return [event.name for event in journal() if event.event == "uncomputed"]
+    return [event.name for event in events() or () if event.event == "uncomputed"]
 
 
-def refusals(runtime: str) -> tuple[list[str], list[str]]:
+def refusals() -> tuple[list[str], list[str]]:
     """List what went wrong since the last look: runtime calls that were refused, and tasks that failed.
 
     A refused call is given as function, code and why, a task as its name and what it raised.
     """
-    if runtime != "stand-in":
-        return [], []
-    from opkit.cann.device import journal
-
     refused, tasks = [], []
-    for event in journal():
+    for event in events() or ():
         if event.event == "refuse" and event.code == _TASK_FAILED:
             tasks.append(f"{event.name}: {event.reason.removeprefix('OpkitError: ')}")
         elif event.event == "refuse":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opkit.cann.observe import needs_kernels
 from opkit.prove.subject import Subject
 from opkit.prove.watch import has_kernel
 
@@ -19,7 +20,7 @@ def describe_kernel(subject: Subject) -> str:
 
 def is_bound(subject: Subject) -> bool:
     """Tell whether opkit gave the operator its kernel on the stand-in."""
-    if subject.setting.runtime != "stand-in":
+    if not needs_kernels():
         return False
     from opkit.cann.reference import is_bound
 

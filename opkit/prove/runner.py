@@ -34,7 +34,7 @@ def prove(plan: Plan, progress: Progress | None = None) -> Proof:
     work = requests(plan)
     collectors = [Collector(request) for request in work]
     report = _Reporter(collectors, progress)
-    with ThreadPoolExecutor(max_workers=min(len(work), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(max_workers=min(len(work), _cores())) as pool:
         stop = threading.Event()
         futures = [pool.submit(_run, collector, plan.timeout, report, stop) for collector in collectors]
         try:
@@ -46,6 +46,11 @@ def prove(plan: Plan, progress: Progress | None = None) -> Proof:
             end_workers()
             raise
     return explained(assemble(plan, collectors))
+
+
+def _cores() -> int:
+    """Count the cores this process may use, which in a container are fewer than the machine's."""
+    return len(os.sched_getaffinity(0))
 
 
 class _Reporter:

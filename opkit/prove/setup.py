@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import opkit
+from opkit.cann.observe import needs_kernels
 from opkit.errors import OpkitError
 from opkit.model.diagnostic import has_errors
 from opkit.model.operator import EntryPoint, GeMapping, OpFile, OpSpec
@@ -197,7 +198,7 @@ class Setup:
                 self._own_kernel(item)
             return
         has_own = has_kernel(name, "PrivateUse1", "CompositeExplicitAutograd")
-        if self.runtime != "stand-in" or (has_own and not (generated and self._stands_for_nothing(item))):
+        if not needs_kernels() or (has_own and not (generated and self._stands_for_nothing(item))):
             return
         from opkit.cann.reference import bind_reference
 
@@ -231,7 +232,7 @@ class Setup:
         torchair.get_npu_backend(compiler_config=torchair.CompilerConfig())
         for op_file in self.files:
             for spec in self._wanted(op_file):
-                if self.runtime == "stand-in":
+                if needs_kernels():
                     self._try(spec, partial(_define_ir, spec))
             for spec in self._generated(op_file):
                 if self._name(spec) not in self.problems and not _has_converter(self._name(spec)):

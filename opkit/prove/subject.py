@@ -142,7 +142,7 @@ def place(path: tuple[str, int | None]) -> str:
 
 
 # Where Dynamo says which line made a guard: "  # return operator(..)  # .../prove/subject.py:81 in model".
-_OWN_LINE = re.compile(r"\s*#[^#\n]*?(?:#\s*)?\S*opkit[/\\]prove[/\\]\S+\.py:\d+( in \w+)?")
+_OWN_LINE = re.compile(r"\s*#[^#\n]*?(?:#\s*)?\S*opkit[/\\]prove[/\\]\S+\.py:\d+( in \w+)?\)?")
 
 
 def without_own_lines(text: str) -> str:

@@ -27,7 +27,7 @@ NPUGRAPH_EX = {
     "hard_coded": ("meta", "result 0 is float16[5, 7], the declared rule says float16[9, 7]"),
     "hard_coded_in_one_size": (
         "meta",
-        "with other sizes result 0 is [5, 7], the declared rule says [10, 14], for x.shape[0]=10",
+        "with other sizes result 0 is [4, 14], the declared rule says [8, 14], for x.shape[0]=8",
     ),
     "wrong_count": ("meta", "the Meta kernel returns 1 result, the schema has 2"),
     "one_for_two": ("meta", "the Meta kernel returns 1 result, the schema has 2"),

@@ -7,6 +7,7 @@ import torch
 from declarations import operator
 
 from opkit.errors import OpkitError
+from opkit.prove.subject import without_own_lines
 from opkit.prove.values import Inputs, inputs
 
 FUNC = "f(Tensor x, Tensor? y=None, Tensor[]? z=None) -> Tensor"
@@ -38,3 +39,15 @@ def test_what_stays_on_the_host_is_known() -> None:
     found = made('{x: "f16[2]", y: "cpu f16[2]"}')
     assert found.host == {"y"}
     assert found.map(lambda tensor: tensor + 1).host == {"y"}
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("2 <= args[0].size()[0]  # return operator(*args)  # opkit/prove/subject.py:81 in model", True),
+        ("2 <= args[0].size()[0]  # (lib/opkit/prove/subject.py:81 in model)", True),
+        ("2 <= args[0].size()[0]  # y = x.sum()  # models/mine.py:8 in forward", False),
+    ],
+)
+def test_places_in_opkit_are_left_out(text: str, left: bool) -> None:
+    assert without_own_lines(text) == ("2 <= args[0].size()[0]" if left else text)

@@ -24,7 +24,7 @@ def run(subject: Subject) -> StageResult:
     given = on_npu(subject.inputs())
     before = on_cpu(given)
     args, kwargs = given.call()
-    capture.forget(subject.setting.runtime)
+    capture.forget()
     try:
         results = results_of(subject.operator(*args, **kwargs))
         after = on_cpu(given)
@@ -35,7 +35,7 @@ def run(subject: Subject) -> StageResult:
     evidence["outputs"] = fake.describe(results)
     if subject.case.raises:
         return failed(NAME, "the eager kernel accepts inputs of which the case says `raises`", **evidence)
-    subject.uncomputed = capture.uncomputed(subject.setting.runtime)
+    subject.uncomputed = capture.uncomputed()
     if subject.uncomputed:
         evidence["not computed here"] = subject.uncomputed
     wrong = (

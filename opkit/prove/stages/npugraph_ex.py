@@ -28,7 +28,7 @@ def run(subject: Subject) -> StageResult:
     try:
         problem = _static(subject, evidence) or _dynamic(subject, evidence)
     except Exception as error:
-        refused, tasks = capture.refusals(subject.setting.runtime)
+        refused, tasks = capture.refusals()
         if tasks and not refused:
             return failed(NAME, f"the captured work fails when it runs: {tasks[0]}", **evidence)
         if refused:
@@ -46,11 +46,11 @@ def _static(subject: Subject, evidence: dict[str, Any]) -> str:
     import torch
 
     torch._dynamo.reset()
-    capture.forget(subject.setting.runtime)
+    capture.forget()
     compiled = torch.compile(subject.model(), dynamic=False, **_OPTIONS)
     given = on_npu(subject.inputs(seed=1))
     start = kernels.calls(subject)
-    with capture.Recorder(subject.setting.runtime) as recorder:
+    with capture.Recorder() as recorder:
         call_compiled(subject, compiled, given, "first call")
         calls = kernels.calls(subject)
         first = recorder.take()
@@ -175,7 +175,7 @@ def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
     torch._dynamo.reset()
     compiled = torch.compile(subject.model(), dynamic=True, **_OPTIONS)
     # Without duck shaping two dims that happen to be equal in the first set do not become one symbol.
-    with capture.Recorder(subject.setting.runtime) as recorder, _config.patch(use_duck_shape=False):
+    with capture.Recorder() as recorder, _config.patch(use_duck_shape=False):
         for position, size in enumerate(order):
             given = on_npu(subject.inputs(size, seed=3))
             try:
