@@ -111,3 +111,8 @@ def test_files_keep_one_purpose() -> None:
         if (n := len(p.read_text(encoding="utf-8").splitlines())) > 420
     }
     assert not long
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert len(names) == len(set(names)), "pytest imports test files by their bare name"
