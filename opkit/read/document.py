@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from opkit.model.diagnostic import Diagnostic, Mark, Severity
+from opkit.read import anchors
 from opkit.read.source import Place, SourceText
 
 SYNTAX = "OPK002"
@@ -42,9 +43,28 @@ class Document:
             self._report_yaml_error(error)
             return None
         except RecursionError:
-            self.report(SYNTAX, "the YAML is nested too deeply", Mark(self.path, 1, 1))
-            return None
+            return self._too_deep()
+        if root is not None and anchors.may_have_any(self.text):
+            return self._checked(root)
         return root
+
+    def _checked(self, root: yaml.Node) -> yaml.Node | None:
+        """Report tags, and refuse aliases that would take for ever to follow."""
+        try:
+            large = anchors.too_large(root)
+        except RecursionError:
+            return self._too_deep()
+        if large is not None:
+            message = f"with its aliases written out this has more than {anchors.LIMIT} parts, or no end"
+            self.report(STRUCTURE, message, self.mark(large), "write out what the operators need")
+            return None
+        for node in anchors.foreign(root):
+            help = "write a plain value; opkit makes no objects of other programs"
+            self.report(STRUCTURE, f"a value has the tag `{node.tag}`", self.mark(node), help)
+        return root
+
+    def _too_deep(self) -> None:
+        self.report(SYNTAX, "the YAML is nested too deeply", Mark(self.path, 1, 1))
 
     def _report_yaml_error(self, error: yaml.YAMLError) -> None:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)

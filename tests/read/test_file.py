@@ -334,8 +334,38 @@ def test_merge_keys_and_anchors() -> None:
     assert [(o.name, len(o.op_api)) for o in read(text).operators] == [("f", 15), ("g", 15)]
 
 
-def test_anchor_that_contains_itself() -> None:
-    read_text("custom:\n  - func: f(Tensor x) -> ()\n    tags: &t [*t]\n", "ops.yaml")
+@pytest.mark.parametrize("tags", ["&t [*t]", "&t [*t, *t]", "&t {a: [*t]}"])
+def test_anchor_that_contains_itself(tags: str) -> None:
+    found = findings(f"custom:\n  - func: f(Tensor x) -> ()\n    tags: {tags}\n")
+    assert [d.code for d in found] == ["OPK004"]
+    assert "or no end" in found[0].message
+
+
+def test_aliases_that_grow_without_bound() -> None:
+    lines = ["custom:", "  - {func: 'f0(Tensor x) -> ()', cases: &c0 [1, 2]}"]
+    for n in range(1, 11):
+        nine = ", ".join([f"*c{n - 1}"] * 9)
+        lines.append(f"  - {{func: 'f{n}(Tensor x) -> ()', cases: &c{n} [{nine}]}}")
+    (found,) = findings("\n".join(lines))
+    assert (found.code, found.mark and found.mark.line) == ("OPK004", 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("custom: !!python/object/apply:os.system ['touch it']", "python/object/apply:os.system"),
+        ("custom:\n  - func: f(Tensor(a!) x) -> ()\n    side_effect: !mine true", "!mine"),
+        ("custom:\n  - !!set {func: f(Tensor x) -> ()}", "2002:set"),
+    ],
+)
+def test_tags_of_other_programs(text: str, tag: str) -> None:
+    found = [d for d in findings(text) if d.code == "OPK004"]
+    assert tag in found[0].message
+    assert found[0].severity is Severity.ERROR
+
+
+def test_a_plain_tag_is_no_finding() -> None:
+    assert read("custom:\n  - func: !!str f(Tensor(a!) x) -> ()\n").operators[0].name == "f"
 
 
 def test_suppressions() -> None:
