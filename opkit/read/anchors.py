@@ -1,4 +1,4 @@
-"""What YAML can write and no declaration needs: aliases that grow without bound, and tags of other programs."""
+"""What YAML can write and no declaration needs: aliases without bound, and tags of other programs."""
 
 from __future__ import annotations
 

@@ -46,6 +46,8 @@ SHORT_DTYPES = {
 _TENSOR = re.compile(
     r"\s*(?:(?P<place>cpu|nz)\s+)?(?:torch\.)?(?P<dtype>\w+)\s*\[(?P<dims>[^\[\]]*)\]\s*(?:=(?P<values>.*))?"
 )
+# What 32 bits hold; a proof makes the tensors, and their sizes are products of several dims.
+LARGEST = 2**31 - 1
 _VALUE = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -155,6 +157,9 @@ class _CaseReader:
             if isinstance(size, bool) or not isinstance(size, int) or size < 0:
                 self.report(f"a dim's size is a number from 0, found {describe(item)}", item)
                 return ()
+            if size > LARGEST:
+                self.report(f"a dim's size is at most {LARGEST}, found {describe(item)}", item)
+                return ()
             sizes.append(size)
         if not sizes:
             self.report(f"dim `{key}` has an empty list of sizes", value)
@@ -197,8 +202,12 @@ class _CaseReader:
             text = part.strip()
             start = offset + len(part) - len(part.lstrip())
             offset += len(part) + 1
-            if text.isdigit():
+            if text.isdigit() and len(text) < 19 and int(text) <= LARGEST:
                 dims.append(int(text))
+            elif text.isdigit():
+                self.document.report(
+                    CODE, f"a dim's size is at most {LARGEST}", mark(start, start + len(text))
+                )
             elif _NAME.fullmatch(text):
                 dims.append(text)
                 self.used.setdefault(text, mark(start, start + len(text)))

@@ -3,8 +3,8 @@
 What it does
 ------------
 Reports a list where a mapping belongs, a text where a list belongs, and the like; warns about a file without
-any operator. So are a value with a tag of another program (`!!python/...`), and aliases that contain themselves
-or are of an enormous size written out.
+any operator. Also reports a value with a tag of another program (`!!python/...`), and aliases that contain
+themselves or are enormous when written out.
 
 Why it matters
 --------------
