@@ -43,7 +43,8 @@ class Document:
             self._report_yaml_error(error)
             return None
         except RecursionError:
-            return self._too_deep()
+            self._too_deep()
+            return None
         if root is not None and anchors.may_have_any(self.text):
             return self._checked(root)
         return root
@@ -53,7 +54,8 @@ class Document:
         try:
             large = anchors.too_large(root)
         except RecursionError:
-            return self._too_deep()
+            self._too_deep()
+            return None
         if large is not None:
             message = f"with its aliases written out this has more than {anchors.LIMIT} parts, or no end"
             self.report(STRUCTURE, message, self.mark(large), "write out what the operators need")
