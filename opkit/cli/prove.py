@@ -92,6 +92,10 @@ def command(
     only) the YAML's `reference:` as one task, else a task that computes nothing. Values are compared where
     there is a `reference:`.
 
+    GE converts every case a second time with other host values, for the graph only; an attribute for which no
+    other value is accepted is named in the evidence. Sizes of 0 and 1 are tried on their own: torch compiles
+    for each of them.
+
     With --self-test each operator is proved, and then every mutant of it: what opkit generates with one thing
     wrong (`opkit explain meta-other-dtype`, say, tells what a kind of mutant is, and `opkit explain` lists
     them all). The report is the kill matrix: the stage that found each mutant, or that none did. A Meta
@@ -100,7 +104,7 @@ def command(
     exit status 1, and so is an operator that does not enter unmutated.
 
     Exit status: 0 every operator enters every mode, 1 one does not (or the YAML has mistakes), 2 nothing
-    could be judged.
+    could be judged, e.g. because an imported module or a case's `call:` cannot be loaded.
     """
     from opkit.errors import OpkitError
     from opkit.files import check_report
