@@ -168,10 +168,11 @@ def test_explain(code: str) -> None:
 
 
 def test_explain_lists_all_codes() -> None:
+    from opkit.prove.mutants.catalogue import KINDS
     from opkit.rules.pages import PAGES
 
     lines = run("explain").output.splitlines()
-    assert [line.split()[0] for line in lines] == list(PAGES)
+    assert [line.split()[0] for line in lines] == [*PAGES, *(kind.name for kind in KINDS.values())]
 
 
 def test_explain_unknown_code() -> None:
