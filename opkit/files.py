@@ -8,21 +8,43 @@ import tempfile
 from importlib import resources
 from pathlib import Path
 
+from opkit.errors import OpkitError
+
+_UNWRITABLE = {
+    errno.ENOENT: "make the directory first, or choose another place",
+    errno.EACCES: "choose a place you may write to",
+    errno.EPERM: "choose a place you may write to",
+    errno.EROFS: "choose a place you may write to",
+    errno.ENOSPC: "free some space there, or choose another place",
+    errno.ENOTDIR: "a file stands where a directory is meant: choose another place",
+    errno.EISDIR: "a directory has that name: choose another",
+}
+
 
 def write_atomically(path: Path, text: str) -> bool:
     """Write `text` to `path` through a temporary file and a rename; leave an equal file untouched.
 
-    Returns whether the file changed. Parent directories are made. Raises OSError when it cannot be written;
-    the old content is then still in place.
+    Returns whether the file changed. Parent directories are made. A link stays one: its target is written.
+    Raises OSError when it cannot be written; the old content is then still in place.
     """
     data = text.encode("utf-8")
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        # A terminal, a pipe or /dev/null cannot be renamed over; a directory refuses to be opened.
+        with path.open("wb") as stream:
+            stream.write(data)
+        return True
     try:
         if path.read_bytes() == data:
             return False
     except FileNotFoundError:
         pass
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        error.filename = str(path)  # Nobody asked for the temporary file.
+        raise
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
@@ -38,15 +60,27 @@ def write_atomically(path: Path, text: str) -> bool:
 
 
 def write_report(path: Path, text: str) -> None:
-    """Write a report where the user asked for it, making no directory. Raises OSError."""
+    """Write a report where the user asked for it, making no directory. Raises OpkitError."""
     check_report(path)
-    write_atomically(path, text)
+    try:
+        write_atomically(path, text)
+    except OSError as error:
+        raise unwritable(path, error) from None
 
 
 def check_report(path: Path) -> None:
-    """Tell before long work that its report has no place. Raises OSError."""
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such directory", str(path.absolute().parent))
+    """Tell before long work that its report has no place. Raises OpkitError."""
+    parent = path.resolve().parent
+    if not parent.is_dir():
+        missing = FileNotFoundError(errno.ENOENT, "no such directory", str(parent))
+        raise unwritable(path, missing)
+
+
+def unwritable(path: Path, error: OSError) -> OpkitError:
+    """Describe a file that cannot be written, with what to do about it."""
+    place = error.filename or path
+    help = _UNWRITABLE.get(error.errno or 0, "choose another place")
+    return OpkitError(f"cannot write {place}: {error.strerror or error}", help)
 
 
 def data_directory(name: str) -> Path:

@@ -93,12 +93,13 @@ def _color() -> bool:
 
 
 def _write(path: str, text: str) -> None:
+    from opkit.errors import OpkitError
     from opkit.files import write_report
 
     try:
         write_report(Path(path), text)
-    except OSError as error:
-        click.echo(f"error: cannot write {path}: {error.strerror or error}", err=True)
+    except OpkitError as error:
+        click.echo(f"error: {error}", err=True)
         sys.exit(2)
 
 

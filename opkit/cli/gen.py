@@ -60,6 +60,7 @@ def command(
     from opkit.emit.meta_kernel import Options
     from opkit.emit.package import generate
     from opkit.errors import OpkitError
+    from opkit.files import unwritable
     from opkit.model.diagnostic import has_errors
     from opkit.read import read_file
     from opkit.shape.scope import Environment
@@ -88,7 +89,7 @@ def command(
     except OpkitError as error:
         raise _ToolError(str(error)) from None
     except OSError as error:
-        raise _ToolError(f"cannot write {error.filename or directory}: {error.strerror}") from None
+        raise _ToolError(str(unwritable(directory, error))) from None
     for path in written:
         click.echo(f"wrote {path}")
     if not written:

@@ -47,6 +47,7 @@ def command(
     error.
     """
     from opkit.errors import OpkitError
+    from opkit.files import unwritable
     from opkit.scaffold.answers import check_answers, check_directory
     from opkit.scaffold.create import ScaffoldFailed, create
 
@@ -67,7 +68,7 @@ def command(
     except OpkitError as error:
         raise _ToolError(str(error)) from None
     except OSError as error:
-        raise _ToolError(f"cannot write {error.filename or target}: {error.strerror}") from None
+        raise _ToolError(str(unwritable(target, error))) from None
     for path in files:
         click.echo(f"wrote {path}")
     click.echo(f"\nnext: cd {target} && pytest")

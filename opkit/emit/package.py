@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import keyword
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -77,7 +78,7 @@ def generate(
     if style not in STYLES:
         raise OpkitError(f"there is no style {style!r}", f"use one of: {', '.join(STYLES)}")
     name = directory.resolve().name
-    if not name.isidentifier():
+    if not name.isidentifier() or keyword.iskeyword(name):
         raise OpkitError(
             f"{name!r} is not a name Python can import", "name the directory like a Python package"
         )

@@ -115,3 +115,19 @@ def test_gen_imports_no_torch(ops: Path) -> None:
         "assert 'torch' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("name", ["class", "my-op"])
+def test_a_directory_that_python_cannot_import(ops: Path, name: str) -> None:
+    result = gen(ops, "-o", ops.parent / name)
+    assert result.exit_code == 2
+    assert f"{name!r} is not a name Python can import" in result.output
+    assert not (ops.parent / name).exists()
+
+
+def test_a_place_that_cannot_be_written_has_help(ops: Path) -> None:
+    (ops.parent / "file").write_text("")
+    result = gen(ops, "-o", ops.parent / "file" / "package")
+    assert result.exit_code == 2
+    assert "cannot write" in result.output
+    assert "help: a file stands where a directory is meant" in result.output
