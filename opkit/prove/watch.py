@@ -51,6 +51,14 @@ class Watch:
         torch.library.Library.impl = impl
         callback_handler.register_start_callback(self._compile_starts)
 
+    def watch(self, operator: str) -> None:
+        """Watch one more operator, and listen again: `torch._dynamo.reset()` forgets who listens."""
+        from torch._dynamo.callback import callback_handler
+
+        self._watched.add(operator)
+        if self._compile_starts not in callback_handler.start_callbacks:
+            callback_handler.register_start_callback(self._compile_starts)
+
     def meta_function(self, name: str) -> Callable[..., Any] | None:
         """Find the Python function that computes an operator's Meta: a fake impl or a Meta kernel."""
         from torch._library.simple_registry import singleton

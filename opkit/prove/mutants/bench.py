@@ -63,7 +63,7 @@ class Bench:
         op_file = _file(product.op_file, namespace)
         name = spec.schema.name.qualified
         item = Declared(op_file, spec, name, product.style, original.reference, problem=original.problem)
-        self.setting.watch._watched.add(name)
+        self.setting.watch.watch(name)
         try:
             self._register(product, original, namespace)
             self._kernel(item, original)
@@ -99,17 +99,22 @@ class Bench:
         _KEPT.append(library)
 
     def _convert(self, product: Product, original: Declared, namespace: str) -> None:
-        if self.setting.runtime == "stand-in" and product.prototype is not None:
-            from opkit.cann.library import standin
-            from opkit.emit.ir_json import ir_definition
-
-            definition: dict[str, Any] = ir_definition(product.prototype)
-            standin().define_ir(**definition)
+        self.tell_cann(product)
         if product.converter:
             file = str(Path(original.op_file.path).with_name(f"<converter of mutant {self._count}>"))
             module: dict[str, Any] = {"__name__": f"opkit_mutant_converter_{self._count}", "__file__": file}
             _KEPT.append(module)
             exec(compile(product.converter.replace(NAMESPACE, namespace), file, "exec"), module)
+
+    def tell_cann(self, product: Product) -> None:
+        """Register the product's prototype with the stand-in, in the place of another mutant's."""
+        if self.setting.mode != "ge" or self.setting.runtime != "stand-in" or product.prototype is None:
+            return
+        from opkit.cann.library import standin
+        from opkit.emit.ir_json import ir_definition
+
+        definition: dict[str, Any] = ir_definition(product.prototype)
+        standin().define_ir(**definition)
 
     def judge(self, item: Declared) -> Judgement:
         """Run the stages with one case after another until one is not proved."""

@@ -30,7 +30,7 @@ from opkit.prove.mutants.kind import CONVERTER, Break, Kind
 
 def _other_type(parts: Parts) -> bool:
     assert isinstance(parts.node.args[0], ast.Constant)
-    parts.node.args[0] = ast.Constant(f"{parts.node.args[0].value}Other")
+    parts.node.args[0] = ast.Constant(str(parts.node.args[0].value) + "Other")
     return True
 
 
@@ -41,12 +41,6 @@ def _unregistered(parts: Parts) -> bool:
 
 def _raising(parts: Parts) -> bool:
     parts.function.body = [*ast.parse('raise NotImplementedError("no converter yet")').body]
-    return True
-
-
-def _no_meta_outputs(parts: Parts) -> bool:
-    parts.function.args.kwonlyargs = [a for a in parts.function.args.kwonlyargs if a.arg != "meta_outputs"]
-    parts.function.args.kw_defaults = parts.function.args.kw_defaults[: len(parts.function.args.kwonlyargs)]
     return True
 
 
@@ -90,7 +84,7 @@ def _parameter_default(parts: Parts) -> list[tuple[str, Edit]]:
             value = constant.value
             assert isinstance(value, (bool, int, float, str))
             constant.value = (
-                not value if isinstance(value, bool) else f"{value}_" if isinstance(value, str) else value + 1
+                not value if isinstance(value, bool) else value + "_" if isinstance(value, str) else value + 1
             )
             return True
 
@@ -144,7 +138,9 @@ def _other_class(class_: str, value: str) -> str:
 def _cast(value: ast.expr) -> str:
     text = ast.unparse(value)
     if isinstance(value, ast.Name):
-        return f"ge.Cast({text}, dst_type=ge.DataType.DT_INT32) if isinstance({text}, ge.Tensor) else {text}"
+        cast = "ge.Cast(t, dst_type=ge.DataType.DT_INT32)"
+        single = f"(lambda t: {cast} if isinstance(t, ge.Tensor) else t)"
+        return f"[{single}(t) for t in {text}] if isinstance({text}, (list, tuple)) else {single}({text})"
     return text
 
 
@@ -211,8 +207,9 @@ KINDS = (
           "torchair takes the wrong one, or refuses.", returning("(RESULT, RESULT)", _NO_RESULT)),
     _kind("result-changed", "The result passes through one more operator.",
           "The model goes on with other numbers.",
-          returning("(lambda r: ge.Neg(r) if isinstance(r, ge.Tensor) else [ge.Neg(r[0]), *r[1:]])(RESULT)",
-                  _NO_RESULT)),
+          returning("(lambda neg, r: neg(r) if isinstance(r, ge.Tensor) else [neg(r[0]), *r[1:]])("
+                    "torchair._ge_concrete_graph.ge_apis.Neg, RESULT)",
+                    _NO_RESULT)),
     _kind("result-cast", "The result passes through a cast to int32 and back.",
           "Fractions are lost on the way out.",
           returning("(lambda r: ge.Cast(ge.Cast(r, dst_type=ge.DataType.DT_INT32), dst_type=r.dtype)"
@@ -226,7 +223,4 @@ KINDS = (
     _kind("default-changed", "A parameter has another default than the schema.",
           "FX drops arguments that equal their default: GE computes with another value.",
           places_of(_parameter_default, "no argument has a number, flag or text as its default")),
-    _kind("meta-outputs-missing", "The converter takes no `meta_outputs`.",
-          "torchair passes it to every converter that can take it; operators that write are called without.",
-          _whole(_no_meta_outputs)),
 )  # fmt: skip

@@ -57,6 +57,10 @@ class Parts:
         return next((n for n in ast.walk(self.function) if isinstance(n, ast.Return)), None)
 
 
+def _other_name(name: object) -> str:
+    return f"{name}_other"
+
+
 def _is_attribute(value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and ast.unparse(value.func).startswith("ge.attr.")
 
@@ -151,7 +155,7 @@ def rename_input(parts: Parts) -> list[tuple[str, Edit]]:
         def apply(parts: Parts) -> bool:
             key = parts.inputs.keys[index]
             assert isinstance(key, ast.Constant)
-            parts.inputs.keys[index] = ast.Constant(f"{key.value}_other")
+            parts.inputs.keys[index] = ast.Constant(_other_name(key.value))
             return True
 
         return apply
@@ -197,7 +201,7 @@ def each_attribute(change: Callable[[str, str], str | None]) -> Break:
             text = change(call.func.attr, ast.unparse(call.args[0]))
             if text is None:
                 assert isinstance(key, ast.Constant)
-                key.value = f"{key.value}_other"
+                key.value = _other_name(key.value)
                 return True
             if text == ast.unparse(call):
                 return False
@@ -310,7 +314,7 @@ def rename_output(elements: list[ast.expr], index: int) -> None:
     """Give an output another name."""
     for n in ast.walk(elements[index]):
         if isinstance(n, ast.Constant):
-            n.value = f"{n.value}_other"
+            n.value = _other_name(n.value)
 
 
 def drop_output(elements: list[ast.expr], index: int) -> None:
@@ -368,7 +372,7 @@ def other_index(parts: Parts) -> list[tuple[str, Edit]]:
     for i, pick in enumerate(_picks(parts)):
         assert isinstance(pick.slice, ast.Constant)
         others = [n for n in range(count) if n != pick.slice.value]
-        found += [(f"outputs[{pick.slice.value}] -> outputs[{n}]", edit(i, n)) for n in others]
+        found += [(f"outputs[{pick.slice.value!r}] -> outputs[{n}]", edit(i, n)) for n in others]
     return found
 
 

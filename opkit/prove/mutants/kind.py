@@ -43,7 +43,7 @@ class Product:
     def regenerated(self, spec: OpSpec, parts: tuple[str, ...] = (META, CONVERTER, PROTOTYPE)) -> Product:
         """Generate these parts from another spec, still judged against this one."""
         made = build(_with(self.op_file, spec), spec, self.style, self.environment)
-        return replace(self, **{part: getattr(made, part) for part in parts})  # type: ignore[arg-type]
+        return replace(self, **{part: getattr(made, part) for part in parts})
 
 
 def build(op_file: OpFile, spec: OpSpec, style: str, environment: Environment) -> Product:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from opkit.emit import converter as converter_module
 from opkit.emit.ge_binding import bind
@@ -44,11 +45,16 @@ def _each(field: str, change: object, nothing: str, only: object = None) -> Brea
             found = True
             changed = change(item)  # type: ignore[operator]
             new = (*items[:index], *([] if changed is None else [changed]), *items[index + 1 :])
-            yield item.name, _mutant(product, replace(prototype, **{field: new}))
+            yield item.name, _mutant(product, _with(prototype, field, new))
         if not found:
             raise NotApplicable(nothing)
 
     return apply
+
+
+def _with(prototype: IrPrototype, field: str, items: tuple[object, ...]) -> IrPrototype:
+    changes: dict[str, Any] = {field: items}
+    return replace(prototype, **changes)
 
 
 def _order(field: str) -> Break:
@@ -60,7 +66,7 @@ def _order(field: str) -> Break:
         for i in range(len(items) - 1):
             changed = [*items[:i], items[i + 1], items[i], *items[i + 2 :]]
             where = f"{items[i].name}, {items[i + 1].name}"
-            yield where, _mutant(product, replace(prototype, **{field: tuple(changed)}))
+            yield where, _mutant(product, _with(prototype, field, tuple(changed)))
 
     return apply
 

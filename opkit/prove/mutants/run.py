@@ -67,25 +67,29 @@ class _Run:
 
     def finish(self) -> None:
         """Run workers until every mutant has a verdict. Raises OpkitError when a worker cannot start."""
-        while not self.stopped.is_set():
-            self._at = self._polluted = None
-            request = {
-                "request": self.request.to_json(),
-                "done": [(v.file, v.operator, v.kind, v.place) for v in self.verdicts],
-                "careful": self._careful,
-            }
-            death = run_worker("opkit.prove.mutants.worker", request, self._take, self.timeout)
-            if self._error is not None:
-                raise self._error
-            if self._polluted is not None:
-                self._careful = self._polluted
-                continue
-            if not death:
-                return
-            self._careful = 0
-            if self._at is None:
-                raise OpkitError("the self-test's process died before it judged anything", death)
-            self._died(self._at, death)
+        while not self.stopped.is_set() and self._once():
+            pass
+
+    def _once(self) -> bool:
+        """Run one worker to its end; tell whether another one must go on."""
+        self._at = self._polluted = None
+        request = {
+            "request": self.request.to_json(),
+            "done": [(v.file, v.operator, v.kind, v.place) for v in self.verdicts],
+            "careful": self._careful,
+        }
+        death = run_worker("opkit.prove.mutants.worker", request, self._take, self.timeout)
+        if self._error is not None:
+            raise self._error
+        polluted: int | None = self._polluted
+        at: Mapping[str, Any] | None = self._at
+        self._careful = polluted or 0
+        if polluted is not None or not death:
+            return polluted is not None
+        if at is None:
+            raise OpkitError("the self-test's process died before it judged anything", death)
+        self._died(at, death)
+        return True
 
     def _died(self, at: Mapping[str, Any], death: str) -> None:
         """A mutant that takes the process down is found: a proof says the same of the stage it was in."""

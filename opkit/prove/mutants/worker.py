@@ -142,6 +142,7 @@ class _Operator:
         started = time.monotonic()
         item = self.bench.install(mutant, self.item)
         judged = self.bench.judge(item)
+        self.bench.tell_cann(product)
         seconds = round(time.monotonic() - started, 3)
         outcome, reason = KILLED, judged.reason
         if not judged.stage:

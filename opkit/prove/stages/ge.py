@@ -10,9 +10,10 @@ from contextlib import nullcontext
 from typing import Any
 
 from opkit.cann.ge_graph import GeGraph, GeNode
+from opkit.cann.observe import needs_kernels
 from opkit.emit.ge_binding import Binding, bind
 from opkit.model.diagnostic import Severity
-from opkit.prove import ge_trace
+from opkit.prove import ge_trace, registered_ir
 from opkit.prove.attributes import look_again
 from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.stages.dynamo import explain
@@ -40,9 +41,13 @@ def run(subject: Subject) -> StageResult:
     warnings = [d.message for d in findings if d.severity is Severity.WARNING]
     if warnings:
         evidence["warnings"] = warnings
-    if subject.setting.runtime == "stand-in":
+    if needs_kernels():
         _teach_interpreter(subject, binding)
-    problem = _static(subject, binding, evidence) or _dynamic(subject, evidence)
+    problem = (
+        _static(subject, binding, evidence)
+        or registered_ir.problem(binding.prototype)
+        or _dynamic(subject, evidence)
+    )
     if not problem and subject.call is None:
         problem = look_again(subject, binding, evidence)
     return failed(NAME, problem, **evidence) if problem else proved(NAME, **evidence)
