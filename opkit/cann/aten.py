@@ -81,18 +81,34 @@ def _computable() -> tuple[str, ...]:
     )
 
 
-# Of those that torch_npu keeps, the ones that may wait for the device: a refusal names them.
-_NAMED = ("aten::_local_scalar_dense", "aten::copy_")
+# Of those that torch_npu keeps, the ones that may wait for the device: a refusal names them. The copies among
+# them would launch a kernel for the conjugate of a lazily conjugated tensor.
+_NAMED = ("aten::_local_scalar_dense", "aten::copy_", "aten::clone", "aten::contiguous")
 
 
 def _named(name: str, host: Any) -> Any:
     library = standin()
 
     def kernel(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        if name == "aten::copy_" and args[0].is_conj():
+            args[0].conj().copy_(args[1].conj(), *args[2:])
+            return args[0]
+        # What is written comes first in a copy, and has no lazy conjugate by now.
+        args = tuple(_conjugated(value) for value in args)
         with library.operator(name):
             return host.call_boxed(keyset, *args, **kwargs)
 
     return kernel
+
+
+def _conjugated(value: Any) -> Any:
+    """A lazily conjugated tensor with its values conjugated; anything else as it is."""
+    import torch
+
+    if not isinstance(value, torch.Tensor) or not value.is_conj():
+        return value
+    plain = value.conj()
+    return torch.complex(plain.real, plain.imag.neg())
 
 
 def _is_view(name: str) -> bool:

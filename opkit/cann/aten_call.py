@@ -129,6 +129,8 @@ class HostCall:
 
     def stored(self, value: Any) -> list[Any]:
         """What the operator returned, without arguments written in place."""
+        if self._operator.stored == (True,) and not isinstance(value, (tuple, list)):
+            return [value]
         results = as_results(value, len(self._operator.stored))
         if results is None:
             count = len(self._operator.stored)
@@ -141,13 +143,16 @@ class HostCall:
         import torch
 
         outs = {name: map_tensors(value, _no_elements) for name, value in self._outs.items()}
+        function = self._operator.function
         if self._operator.draws:
             generator = host_generator(self._generator, self._place)
             args = [generator if is_generator(value) else value for value in args]
             if self._operator.generator_keyword:
                 kwargs = {**kwargs, "generator": generator}
+        if not torch.is_grad_enabled():
+            return self.stored(function(*args, **kwargs, **outs))
         with torch.no_grad():
-            return self.stored(self._operator.function(*args, **kwargs, **outs))
+            return self.stored(function(*args, **kwargs, **outs))
 
 
 class Call:
@@ -180,14 +185,21 @@ class Call:
 
     def _record(self) -> Any:
         """Outputs are described without values, allocated now and written by the task, on each replay."""
+        import torch
+
         operator, host = self._operator, self._host
         targets = self._targets(self._describe())
         places = [host.views.written(target) for target in targets]
+        single = places[0] if len(places) == 1 and isinstance(places[0], torch.Tensor) else None
 
         def task() -> None:
             host.views.require_alive(operator.name)
-            for source, place in zip(host.compute(), places):
-                _store(operator.name, source, place)
+            results = host.compute()
+            if single is not None and _fits(results[0], single):  # what most operators are
+                single.copy_(results[0])
+            else:
+                for source, place in zip(results, places):
+                    _store(operator.name, source, place)
             host.views.carry_marks()
 
         device.launch(operator.name, task, self._place.index)
@@ -236,6 +248,10 @@ def _zeros(tensor: torch.Tensor) -> torch.Tensor:
     import torch
 
     return torch.zeros(tensor.size(), dtype=tensor.dtype, device="cpu")
+
+
+def _fits(result: Any, place: torch.Tensor) -> bool:
+    return bool(result.dtype == place.dtype and result.size() == place.size())
 
 
 def _store(name: str, source: Any, target: Any) -> None:

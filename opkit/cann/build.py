@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -23,6 +24,11 @@ CORE = "libopkit_standin.so"
 NATIVE = Path(__file__).parent / "native"
 _COMPILERS = ("c++", "g++", "clang++")
 _FLAGS = ("-std=c++17", "-fPIC", "-fvisibility=hidden", "-pthread")
+
+
+def extra_flags() -> list[str]:
+    """Give the flags of $OPKIT_CXXFLAGS, such as -fsanitize=address to test the stand-in itself."""
+    return shlex.split(os.environ.get("OPKIT_CXXFLAGS", ""))
 
 
 def find_compiler() -> str | None:
@@ -102,6 +108,7 @@ def _wheel_key(wheels: Wheels, own_kernels: Sequence[str]) -> str:
             platform.machine(),
             *map(_stamp, elf_files),
             *own_kernels,
+            *extra_flags(),
         ]
     )
 
@@ -146,7 +153,18 @@ def _build_in(work: Path, compiler: str, wheels: Wheels, own_kernels: Sequence[s
     stubs.write_text(symbols.stub_source(wanted, implemented, own_kernels))
     objects.append(_compile(compiler, stubs, work, optimise="-O0"))
     core = str(work / CORE)
-    _run([compiler, "-shared", "-pthread", f"-Wl,-soname,{CORE}", "-o", core, *map(str, objects)])
+    _run(
+        [
+            compiler,
+            "-shared",
+            "-pthread",
+            *extra_flags(),
+            f"-Wl,-soname,{CORE}",
+            "-o",
+            core,
+            *map(str, objects),
+        ]
+    )
     empty = work / "empty.cpp"
     empty.write_text("")
     for library in wanted.libraries:
@@ -158,7 +176,8 @@ def _build_in(work: Path, compiler: str, wheels: Wheels, own_kernels: Sequence[s
 
 def _compile(compiler: str, source: Path, work: Path, optimise: str = "-O1") -> Path:
     target = work / f"{source.stem}.o"
-    _run([compiler, *_FLAGS, optimise, f"-I{NATIVE}", "-c", str(source), "-o", str(target)])
+    flags = [*_FLAGS, optimise, *extra_flags()]
+    _run([compiler, *flags, f"-I{NATIVE}", "-c", str(source), "-o", str(target)])
     return target
 
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from opkit.cann import build, load, settings, wheels
+from opkit.cann import build, cache, load, settings, wheels
 from opkit.errors import OpkitError
 
 # What torchair and npugraph_ex import and the torch_npu wheel does not declare.
 UNDECLARED = ("protobuf", "packaging", "numpy", "attrs", "decorator", "psutil", "scipy", "ml_dtypes")
+TESTED = "2.13"  # the torch, and torch_npu, that CI proves on
 _NEEDED = ("protobuf", "packaging", "numpy")
 
 
@@ -30,7 +31,7 @@ class Finding:
 
 def inspect_machine() -> list[Finding]:
     """Look at everything that running operators needs, without a build and without importing torch."""
-    looks = (_python, _torch, _torch_npu, _match, _runtime, _soc, _compiler, _cache, _packages)
+    looks = (_python, _torch, _torch_npu, _versions, _runtime, _soc, _compiler, _cache, _packages)
     return [finding for look in looks for finding in _guarded(look)]
 
 
@@ -61,11 +62,16 @@ def _torch_npu() -> list[Finding]:
     return [Finding("torch_npu", "missing", "not installed", "pip install 'opkit[npu]'")]
 
 
-def _match() -> list[Finding]:
+def _versions() -> list[Finding]:
     torch, torch_npu = wheels.find_wheel("torch"), wheels.find_wheel("torch_npu")
-    if torch and torch_npu:
-        wheels.check_match(torch, torch_npu)
-    return []
+    if not torch or not torch_npu:
+        return []
+    wheels.check_match(torch, torch_npu)
+    wanted = wheels.wanted_torch(torch_npu)
+    value = f"torch_npu {torch_npu.version} is built for torch {wanted}; opkit is tested on {TESTED}"
+    if torch.version.startswith(TESTED):
+        return [Finding("versions", "ok", value)]
+    return [Finding("versions", "note", f"{value}, others may differ")]
 
 
 def _runtime() -> list[Finding]:
@@ -112,6 +118,7 @@ def _cache() -> list[Finding]:
     if not load.choose_stand_in():
         return []
     root = build.cache_root()
+    cache.require_private(root)
     writable = _writable(root)
     if not writable and not _built():
         return [Finding("cache", "missing", f"{root} cannot be written", "export OPKIT_CACHE_DIR=DIRECTORY")]

@@ -110,6 +110,8 @@ class StandIn:
     def __init__(self, path: str) -> None:
         self._library = ctypes.CDLL(path)
         self._callbacks: dict[str, object] = {}  # ctypes does not keep what C holds
+        self._taint_ranges = ctypes.c_uint64.in_dll(self._library, "opkit_taint_ranges")
+        self._frees = ctypes.c_uint64.in_dll(self._library, "opkit_frees")
         signatures: dict[str, tuple[object, list[object]]] = {
             "opkit_launch": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_void_p]),
             "opkit_stream_is_capturing": (ctypes.c_int, [ctypes.c_void_p]),
@@ -210,7 +212,12 @@ class StandIn:
     @property
     def tainted(self) -> bool:
         """Whether any memory holds values that nobody computed, or that derive from such."""
-        return bool(self._library.opkit_tainted())
+        return self._taint_ranges.value != 0
+
+    @property
+    def frees(self) -> int:
+        """How often device memory was given back: while it stands still, what was alive still is."""
+        return self._frees.value
 
     def taint(self, data: int, nbytes: int, source: str) -> None:
         """Mark memory as holding values that come from `source`, which nobody computed."""

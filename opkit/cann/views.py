@@ -97,6 +97,8 @@ class TaskViews:
         self._memory: list[tuple[int, int]] = []
         self._read: list[tuple[int, int]] = []
         self._written: list[tuple[int, int, bool]] = []
+        self._library = standin()
+        self._alive_at = -1  # the count of frees at which all of the memory was known to be alive
 
     def of(self, value: Any, *, reads: bool = True, writes: bool = False) -> Any:
         """`value` for the CPU: views of NPU tensors, the present value of host tensors, the CPU device.
@@ -128,7 +130,7 @@ class TaskViews:
 
     def carry_marks(self) -> None:
         """After the task: what it wrote derives from what nobody computed if something that it read does."""
-        library = standin()
+        library = self._library
         if not library.tainted:
             return
         source = next(filter(None, (library.taint_of(*place) for place in self._read)), "")
@@ -145,12 +147,16 @@ class TaskViews:
 
     def require_alive(self, name: str) -> None:
         """Raises RuntimeError if memory was given back since the launch: on the device this is a fault."""
-        library = standin()
+        frees = self._library.frees
+        if frees == self._alive_at:
+            return
         for address, nbytes in self._memory:
-            if not library.is_device_memory(address, nbytes):
+            if not self._library.is_device_memory(address, nbytes):
                 raise RuntimeError(
                     f"{name} runs on device memory at {address:#x} that was freed after its launch"
                 )
+
+        self._alive_at = frees
 
 
 def is_wrapped_number(tensor: torch.Tensor) -> bool:

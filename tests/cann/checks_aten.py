@@ -277,3 +277,28 @@ def check_memory_of_a_dropped_graph_is_free():
     del graph, _
     torch.npu.empty_cache()
     assert torch.npu.memory_reserved() == before
+
+
+def check_lazily_conjugated_tensors():
+    x = torch.randn(3, 4, dtype=torch.complex64)
+    there = x.npu()
+    device.journal()
+    calls = {
+        "cpu": lambda z: z.conj(),
+        "clone": lambda z: z.conj().clone(),
+        "contiguous": lambda z: z.t().conj().contiguous(),
+        "product": lambda z: z @ z.mH,
+        "imaginary": lambda z: z.conj().imag.clone(),
+        "copy": lambda z: torch.zeros_like(z).copy_(z.conj()),
+        "copy into": lambda z: torch.zeros_like(z).conj().copy_(z).clone(),
+        "copy from host": lambda z: torch.zeros_like(z).copy_(x.conj()),
+    }
+    for name, call in calls.items():
+        assert torch.allclose(call(there).cpu().resolve_conj(), call(x).resolve_conj()), name
+    graph = torch.npu.NPUGraph()
+    with torch.npu.graph(graph):
+        y = there.conj().clone()
+    there.mul_(2)
+    graph.replay()
+    assert torch.allclose(y.cpu(), (2 * x).conj().resolve_conj())
+    assert not [event for event in device.journal() if event.event in ("uncomputed", "refuse")]

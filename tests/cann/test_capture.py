@@ -49,6 +49,11 @@ def test_a_replayed_copy_of_freed_memory_fails() -> None:
 @pytest.mark.parametrize(
     ("call", "code"),
     [
+        # Streams and events outside the capture, asked about by the thread that captures.
+        ("acl.aclrtSynchronizeStream(other)", 107030),
+        ("acl.aclrtStreamQuery(other, ctypes.byref(status))", 107030),
+        ("acl.aclrtSynchronizeEvent(before)", 107030),
+        ("acl.aclrtQueryEventStatus(before, ctypes.byref(status))", 107030),
         ("acl.aclrtSynchronizeStream(on)", 107027),
         ("acl.aclrtSynchronizeStreamWithTimeout(on, 10)", 107027),
         ("acl.aclrtStreamQuery(on, ctypes.byref(status))", 107027),
@@ -61,6 +66,8 @@ def test_waiting_and_querying_lose_the_capture_in_every_mode(mode: str, call: st
     check(
         f"""
         on, event, status = stream(), made("aclrtCreateEvent"), ctypes.c_int()
+        other, before = stream(), made("aclrtCreateEvent")
+        acl.aclrtRecordEvent(before, other)
         assert begin(on, {mode}) == 0 and acl.aclrtRecordEvent(event, on) == 0
         assert {call} == {code}, error()
         assert "opkit stand-in" in error()
@@ -274,5 +281,65 @@ def test_the_journal_is_bounded_and_counts_what_it_drops() -> None:
         events = s.take_journal()
         assert events[0].event == "dropped" and events[0].code == 10 and len(events) == 65537
         assert s.take_journal() == []
+        """
+    )
+
+
+def test_waiting_is_refused_to_other_threads_in_a_global_capture_only() -> None:
+    check(
+        """
+        on, other = stream(), stream()
+        def elsewhere():
+            found = []
+            thread = threading.Thread(target=lambda: found.append(acl.aclrtSynchronizeStream(other)))
+            thread.start(); thread.join()
+            return found[0]
+        for mode in (THREAD_LOCAL, RELAXED):
+            begin(on, mode); assert elsewhere() == 0 and end(on)[0] == 0
+        begin(on, GLOBAL); assert elsewhere() == 107030 and end(on)[0] == 507903
+        """
+    )
+
+
+def test_a_refusal_names_the_operator_around_it() -> None:
+    check(
+        """
+        on = stream(); begin(on)
+        with s.operator("npu::outer"), s.operator("aten::inner"):
+            acl.aclrtSynchronizeStream(on)
+        assert "called by npu::outer" in error()
+        end(on)
+        acl.aclrtSynchronizeStream(ctypes.c_void_p(1))
+        found = [(e.name, e.operator) for e in s.take_journal() if e.event == "refuse"]
+        assert found == [("aclrtSynchronizeStream", "npu::outer"), ("aclmdlRICaptureEnd", ""),
+                         ("aclrtSynchronizeStream", "")], found
+        """
+    )
+
+
+def test_memory_does_not_grow_over_ten_thousand_captures_and_replays() -> None:
+    check(
+        """
+        def kilobytes():
+            lines = open("/proc/self/status").read().splitlines()
+            return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+        s.set_task_runner(lambda token: None, lambda token: None)
+        on, side, a, b = stream(), stream(), device([1] * 64), device([0] * 64)
+        fork, back = made("aclrtCreateEvent"), made("aclrtCreateEvent")
+        def once(token):
+            assert begin(on) == 0
+            s.launch("mine", token, on.value); s.launch("none", 0, on.value)
+            acl.aclrtRecordEvent(fork, on); acl.aclrtStreamWaitEvent(side, fork)
+            copy(b, a, 64, side)
+            acl.aclrtRecordEvent(back, side); acl.aclrtStreamWaitEvent(on, back)
+            code, model = end(on)
+            assert code == 0 and replay(model, on) == 0 and replay(model, on) == 0
+            assert acl.aclmdlRIDestroy(model) == 0
+            begin(on); acl.aclrtSynchronizeStream(on); assert end(on)[0] == 507903
+        for token in range(1, 6000): once(token)  # the journal fills up to its bound
+        s.take_journal(); before = kilobytes()
+        for token in range(6000, 16000): once(token)
+        s.take_journal()
+        assert kilobytes() - before < 8192, kilobytes() - before
         """
     )

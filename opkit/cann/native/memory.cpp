@@ -3,9 +3,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 
 #include "state.h"
+
+// Grows when device memory is given back: as long as it stands still, what was alive still is.
+extern "C" __attribute__((visibility("default"))) std::atomic<uint64_t> opkit_frees{0};
 
 namespace opkit {
 
@@ -85,6 +89,7 @@ int free_device(void* data) {
   Guard guard(lock());
   auto found = device_blocks().find(static_cast<char*>(data));
   if (found == device_blocks().end() || found->second.reserved) return kParamInvalid;
+  ++opkit_frees;
   used -= found->second.bytes;
   untaint(data, found->second.bytes);
   device_blocks().erase(found);
@@ -208,6 +213,7 @@ ACL_API int aclrtUnmapMem(void* at) {
   if (found == device_blocks().end() || !found->second.reserved) {
     return refuse("aclrtUnmapMem", kParamInvalid, "nothing is mapped here");
   }
+  ++opkit_frees;
   untaint(at, found->second.reserved);
   mmap(at, found->second.reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   device_blocks().erase(found);

@@ -38,6 +38,8 @@ void opkit_taint(const void* data, size_t bytes, const char* source);
 void opkit_untaint(const void* data, size_t bytes);
 int opkit_tainted(void);                                       // 1 if there is any such memory
 const char* opkit_taint_of(const void* data, size_t bytes);    // the source, "" if the range has no mark
+// Two counters to be read as 64-bit variables: opkit_taint_ranges (0 if opkit_tainted() is) and opkit_frees, which grows
+// whenever device memory is given back.
 typedef void (*opkit_read_fn)(const char* source);
 void opkit_set_uncomputed_reader(opkit_read_fn reader);
 

@@ -3,6 +3,9 @@
 
 #include "state.h"
 
+// How many ranges there are. In a process in which everything is computed no lock is taken, and Python makes no call.
+extern "C" __attribute__((visibility("default"))) std::atomic<uint64_t> opkit_taint_ranges{0};
+
 namespace opkit {
 
 namespace {
@@ -13,7 +16,6 @@ struct Range {
 };
 
 std::mutex taint_lock;
-std::atomic<size_t> ranges{0};  // so that a process in which everything is computed takes no lock
 std::map<uintptr_t, Range>& taints() {
   static auto* all = new std::map<uintptr_t, Range>();
   return *all;
@@ -34,14 +36,14 @@ void cut(uintptr_t begin, uintptr_t end) {
       break;
     }
   }
-  ranges = all.size();
+  opkit_taint_ranges = all.size();
 }
 
 opkit_read_fn reader = nullptr;
 
 }  // namespace
 
-bool tainted() { return ranges.load(std::memory_order_acquire) != 0; }
+bool tainted() { return opkit_taint_ranges.load(std::memory_order_acquire) != 0; }
 
 void taint(const void* data, size_t bytes, const std::string& source) {
   if (!data || !bytes) return;
@@ -49,7 +51,7 @@ void taint(const void* data, size_t bytes, const std::string& source) {
   std::lock_guard<std::mutex> guard(taint_lock);
   cut(begin, begin + bytes);
   taints()[begin] = {begin + bytes, std::make_shared<const std::string>(source)};
-  ranges = taints().size();
+  opkit_taint_ranges = taints().size();
 }
 
 void untaint(const void* data, size_t bytes) {
