@@ -28,17 +28,20 @@ _OTHER_DTYPE = {
 }
 
 
-def problem(subject: Subject, made: fake.FakeCall, evidence: dict[str, Any]) -> str:
+def layout_problem(subject: Subject, made: fake.FakeCall) -> str:
+    """Say which results of a call share memory, or have strides that the rule does not give."""
+    if not _is_python(subject):
+        return ""
+    ruled = _declared(subject, made.given)[0] is not None
+    return _shared(made) or (_layout(made) if ruled else "")
+
+
+def problem(subject: Subject, evidence: dict[str, Any]) -> str:
     """Compare the Meta kernel with the declared rule where the case does not look.
 
-    `made` is its call with the case itself. Arguments that either refuses are passed over; a Meta kernel in
-    Python must refuse what the rule does.
+    Arguments that either refuses are passed over; a Meta kernel in Python must refuse what the rule does.
     """
-    own = subject.setting.watch.meta_function(subject.name) is not None
-    if own and (wrong := _shared(made)):
-        return wrong
-    if own and _declared(subject, made.given)[0] is not None and (wrong := _layout(made)):
-        return wrong
+    own = _is_python(subject)
     compared = 0
     for what, case in variations(subject.spec.schema, subject.case):
         given = on_npu(inputs(subject.spec.schema, case))
@@ -58,6 +61,10 @@ def problem(subject: Subject, made: fake.FakeCall, evidence: dict[str, Any]) -> 
     if compared:
         evidence["other calls"] = f"{compared} with other sizes, dtypes and host values equal the rule"
     return ""
+
+
+def _is_python(subject: Subject) -> bool:
+    return subject.setting.watch.meta_function(subject.name) is not None
 
 
 def _declared(subject: Subject, given: Any) -> tuple[Any, str]:

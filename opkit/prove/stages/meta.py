@@ -11,7 +11,7 @@ from typing import Any
 
 from opkit.model.schema import Return, is_tensor_like
 from opkit.prove import apart, expected, fake, signature
-from opkit.prove.protocol import StageResult, failed, proved
+from opkit.prove.protocol import PROVED, StageResult, failed, proved
 from opkit.prove.subject import Subject, first_line, flat_tensors, on_npu, results_of
 from opkit.prove.values import Inputs, ordinary_sizes, sizes
 from opkit.prove.watch import graph_breaks, has_kernel, has_meta
@@ -54,10 +54,15 @@ def run(subject: Subject) -> StageResult:
         problem = _outputs(subject, call) or _rule(subject, call, evidence)
         if problem:
             return failed(NAME, problem, **evidence)
-    problem = apart.problem(subject, made[0], evidence)
+    problem = apart.layout_problem(subject, made[0])
     if problem:
         return failed(NAME, problem, **evidence)
-    return _symbolic(subject, [sets[size] for size in ordinary_sizes(subject.case)] or sets[:1], evidence)
+    sets = [sets[size] for size in ordinary_sizes(subject.case)] or sets[:1]
+    symbolic = _symbolic(subject, sets, evidence)
+    if symbolic.verdict != PROVED:
+        return symbolic
+    problem = apart.problem(subject, evidence)
+    return failed(NAME, problem, **evidence) if problem else proved(NAME, **evidence)
 
 
 def _wrong_count(subject: Subject, function: Callable[..., Any], given: Inputs) -> str:
