@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +23,9 @@ from typing import Any
 
 _POLL_SECONDS = 0.05
 _OUTPUT_LINES = 12
+_DAY = 24 * 3600.0
+# How a worker's death begins that came from outside: somebody ended it, or the machine was out of memory.
+ENDED_FROM_OUTSIDE = ("the process died of signal SIGKILL", "the process died of signal SIGTERM")
 
 
 _running: set[subprocess.Popen[bytes]] = set()
@@ -56,13 +61,14 @@ def run_worker(
 
     A worker that writes nothing for `timeout` seconds is killed, with everything it started.
     """
-    with tempfile.TemporaryDirectory(prefix="opkit-worker-") as directory:
+    _remove_old_folders()
+    with tempfile.TemporaryDirectory(prefix=f"opkit-worker-{os.getpid()}-") as directory:
         folder = Path(directory)
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         (folder / "result.jsonl").touch()
         with (folder / "output").open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", module, "request.json", "result.jsonl"],
+                [sys.executable, "-m", __name__, os.getcwd(), module, "request.json", "result.jsonl"],
                 cwd=folder,
                 env={**worker_environment(), **(environment or {})},
                 stdin=subprocess.DEVNULL,
@@ -87,14 +93,40 @@ def run_worker(
 
 
 def worker_environment() -> dict[str, str]:
-    """Give a worker this environment, with the user's directory and opkit importable from its own cwd."""
+    """Give a worker this environment, with opkit and what the user made importable from its own cwd."""
     environment = dict(os.environ)
     package_root = str(Path(__file__).resolve().parents[1])
-    paths = [os.getcwd(), package_root, *environment.get("PYTHONPATH", "").split(os.pathsep)]
-    environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path for path in paths if path))
+    own = [os.path.abspath(path) for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
+    environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([package_root, *own]))
     # The worker loads the runtime libraries itself before torch looks for its backends.
     environment.pop("TORCH_DEVICE_BACKEND_AUTOLOAD", None)
+    # Warnings made errors would be those of torch and torch_npu, which say nothing about an operator.
+    environment.pop("PYTHONWARNINGS", None)
     return environment
+
+
+def _enter(directory: str, module: str, *arguments: str) -> None:
+    """Become the worker `module`, with the directory of the user's command importable.
+
+    It comes last on the path: on PYTHONPATH a `yaml.py` or `torch.py` there would take the place of the real
+    one.
+    """
+    die_with_parent()
+    sys.path.append(directory)
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def _remove_old_folders() -> None:
+    """Remove what commands left that could not clean up: folders of processes that are long gone."""
+    for folder in Path(tempfile.gettempdir()).glob("opkit-worker-*"):
+        try:
+            old = folder.stat().st_uid == os.getuid() and time.time() - folder.stat().st_mtime > _DAY
+        except OSError:
+            continue  # Another process removed it just now.
+        pid = folder.name.split("-")[2]
+        if old and not (pid.isdigit() and Path(f"/proc/{pid}").exists()):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _follow(
@@ -141,3 +173,7 @@ def _death(code: int) -> str:
 def _last_lines(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()][-_OUTPUT_LINES:]
     return "; its last output:\n" + "\n".join(f"  {line}" for line in lines) if lines else ""
+
+
+if __name__ == "__main__":
+    _enter(*sys.argv[1:])
