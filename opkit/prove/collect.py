@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from opkit.errors import OpkitError
+from opkit.processes import ENDED_FROM_OUTSIDE
 from opkit.prove.plan import Plan
 from opkit.prove.protocol import (
     FAILED,
+    NOT_RUN,
     PROVED,
     STAGES,
     ModeResult,
@@ -86,13 +88,13 @@ class Collector:
             return
         if current is not None:
             subject, stage = current
-            self.stages[subject][stage] = StageResult(stage, FAILED, {}, death)
+            self.stages[subject][stage] = _ending(stage, death)
             self.finished[subject] = None
             return
         # It never came to an operator, so nothing that is left can be judged by another try.
         for subject in self.remaining():
             first = STAGES[self.request.mode][0]
-            self.stages[subject][first] = StageResult(first, FAILED, {}, f"registration: {death}")
+            self.stages[subject][first] = _ending(first, death, "registration: ")
             self.finished[subject] = None
 
     def result(self, subject: Subject, notes: Iterable[str] = ()) -> ModeResult:
@@ -105,8 +107,22 @@ class Collector:
             stage = known.get(name)
             if stage is None and name in self.omitted[subject]:
                 continue
-            stages.append(stage or not_run(name, f"because {blocker or 'the process'} failed"))
+            stages.append(stage or not_run(name, f"because {_what(known, blocker)}"))
         return ModeResult(self.request.mode, tuple(stages), (*self.notes[subject], *notes))
+
+
+def _what(known: Mapping[str, StageResult], blocker: str) -> str:
+    """Say what keeps the later stages from running."""
+    if not blocker:
+        return "the process failed"
+    return f"{blocker} was not run" if known[blocker].verdict == NOT_RUN else f"{blocker} failed"
+
+
+def _ending(stage: str, death: str, when: str = "") -> StageResult:
+    """Judge the stage in which a worker died: a crash is its failure, being ended by others is not."""
+    if death.startswith(ENDED_FROM_OUTSIDE):
+        return not_run(stage, f"because somebody ended it, or the machine is out of memory: {death}")
+    return StageResult(stage, FAILED, {}, f"{when}{death}")
 
 
 def assemble(plan: Plan, collectors: list[Collector]) -> Proof:

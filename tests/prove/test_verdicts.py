@@ -72,6 +72,19 @@ def test_death_is_the_failure_of_the_stage_it_came_in() -> None:
     assert [s.verdict for s in result.stages] == ["proved", "failed"] + ["not run"] * 4
 
 
+def test_a_worker_that_somebody_ended_says_nothing_about_the_operator() -> None:
+    collector = Collector(request())
+    collector.take(event("begin", stage="meta", style="library"))
+    collector.ended("the process died of signal SIGKILL")
+    collector.ended("the process died of signal SIGTERM; its last output:\n  none")
+    assert collector.remaining() == ()
+    for subject in (F, G):
+        result = collector.result(subject)
+        assert result.verdict == NOT_RUN
+        assert "because somebody ended it, or the machine is out of memory" in result.reason
+        assert {s.verdict for s in result.stages} == {NOT_RUN}
+
+
 def test_death_before_any_operator_breaks_all() -> None:
     collector = Collector(request())
     collector.ended("the process died of exit status 1")
