@@ -70,7 +70,8 @@ def test_a_worker_that_somebody_ended(
 
 def test_old_folders_are_removed(directory: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    folders = [tmp_path / f"opkit-worker-{name}" for name in ("4194399-gone", f"{os.getpid()}-here", "olderform")]
+    names = ("4194399-gone", f"{os.getpid()}-here", "olderform")
+    folders = [tmp_path / f"opkit-worker-{name}" for name in names]
     recent = tmp_path / "opkit-worker-4194399-recent"
     two_days_ago = time.time() - 2 * 24 * 3600
     for folder in (*folders, recent):

@@ -107,15 +107,18 @@ class Collector:
             stage = known.get(name)
             if stage is None and name in self.omitted[subject]:
                 continue
-            stages.append(stage or not_run(name, f"because {_what(known, blocker)}"))
+            after = any(earlier.name == blocker for earlier in stages)
+            stages.append(stage or not_run(name, _why(known.get(blocker), after)))
         return ModeResult(self.request.mode, tuple(stages), (*self.notes[subject], *notes))
 
 
-def _what(known: Mapping[str, StageResult], blocker: str) -> str:
-    """Say what keeps the later stages from running."""
-    if not blocker:
-        return "the process failed"
-    return f"{blocker} was not run" if known[blocker].verdict == NOT_RUN else f"{blocker} failed"
+def _why(blocker: StageResult | None, after: bool) -> str:
+    """Say why a stage was not run: `blocker` is what kept it, and came before it or, in a trial, after."""
+    if blocker is None:
+        return "because the process failed"
+    if blocker.verdict != NOT_RUN:
+        return f"because {blocker.name} failed"
+    return f"because {blocker.name} was not run" if after else blocker.reason
 
 
 def _ending(stage: str, death: str, when: str = "") -> StageResult:
