@@ -34,7 +34,7 @@ std::string json_numbers(const std::vector<int64_t>& values) {
 
 std::string json_list(const std::vector<const Handle*>& items) {
   std::string text = "[";
-  for (auto item : items) text += (text.size() > 1 ? "," : "") + item->json();
+  for (auto item : items) text += (text.size() > 1 ? "," : "") + (item ? item->json() : "null");
   return text + "]";
 }
 
