@@ -22,6 +22,8 @@ class Trace:
 
     # Graphs as they were loaded into GE.
     graphs: list[GeGraph] = field(default_factory=list)
+    # How the attributes of each graph's nodes are serialized: node -> attribute -> "i", "list.f", ...
+    kinds: list[dict[str, dict[str, str]]] = field(default_factory=list)
     # torchair's GeConcreteGraph objects, one per compiled FX graph.
     concretes: list[Any] = field(default_factory=list)
     # Dynamo's sources of the graph's placeholders, one list per FX graph.
@@ -112,6 +114,7 @@ class Recorder:
 
     def _load(self, original: Callable[..., Any], this: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
         self.trace.graphs.append(parse_graph(len(self.trace.graphs), graph.SerializeToString()))
+        self.trace.kinds.append({op.name: {n: _kind(v) for n, v in op.attr.items()} for op in graph.op})
         if self._only_convert:
             raise OnlyConverted
         return original(this, graph, *args, **kwargs)
@@ -135,6 +138,18 @@ class Recorder:
     def _optimize(self, original: Callable[..., Any], this: Any, *args: Any, **kwargs: Any) -> Any:
         self.trace.concretes.append(this)
         return original(this, *args, **kwargs)
+
+
+# torchair's numbers for the type of a list's items, which an empty list has too (2.13's ge/attr.py).
+_ITEMS = {0: "s", 2: "i", 3: "f", 4: "b", 10: "dt"}
+
+
+def _kind(value: Any) -> str:
+    kind = str(value.WhichOneof("value") or "")
+    if kind != "list":
+        return kind
+    filled = [name for name in _ITEMS.values() if len(getattr(value.list, name))]
+    return f"list.{filled[0] if filled else _ITEMS.get(value.list.val_type, '')}"
 
 
 def _source_name(node: Any) -> str:

@@ -11,22 +11,28 @@ from opkit.cann.ge_graph import CONTROL, Edge, GeGraph, GeNode
 from opkit.emit.ge_binding import Binding
 from opkit.model.prototype import IrAttribute
 from opkit.model.schema import Argument, base_of, is_tensor_like
+from opkit.prove import casts, node_form
 from opkit.prove.ge_trace import Trace
 from opkit.prove.signature import scalar_type
 from opkit.prove.subject import place
 from opkit.prove.values import Inputs
-
-# Nodes that hand on the value of their first input.
-_TRANSPARENT = ("TensorMove", "Identity", "Cast")
 
 
 class Wiring:
     """The checks of one node in one graph; each method gives "" or what is wrong."""
 
     def __init__(
-        self, trace: Trace, binding: Binding, node: GeNode, given: Inputs, results: list[Any]
+        self,
+        trace: Trace,
+        binding: Binding,
+        node: GeNode,
+        given: Inputs,
+        results: list[Any],
+        compared: bool = False,
     ) -> None:
         self.trace, self.binding, self.node, self.given, self.results = trace, binding, node, given, results
+        # Whether the results are compared with a reference's.
+        self.compared = compared
         self.graph: GeGraph = trace.graphs[-1]
         self.inputs = {item.name: item.source for item in node.inputs}
         # What was found out, for the evidence.
@@ -45,7 +51,7 @@ class Wiring:
         """Follow an edge back through nodes that only hand on a value."""
         while edge is not None and edge.index != CONTROL:
             node = self.graph.node(edge.node)
-            if node.type not in _TRANSPARENT or not node.inputs:
+            if node.type not in casts.TRANSPARENT or not node.inputs:
                 return edge
             edge = node.inputs[0].source
         return edge
@@ -62,19 +68,26 @@ class Wiring:
         return node.type
 
     def _inputs(self) -> Iterator[str]:
-        expected: set[str] = set()
+        expected: list[str] = []
         for tensor, argument in self.binding.inputs:
             for name, wanted in _expected_inputs(tensor.name, tensor.kind, argument, self.given):
-                expected.add(name)
+                expected.append(name)
                 found = self._fed_by(self.inputs.get(name))
                 self.fed[name] = found
                 if found != wanted and not (wanted == "Const" and found != "nothing"):
                     yield f"input `{name}` of {self.node.type} is fed by {found} instead of {wanted}"
+                cast = casts.problem(self.graph, self.inputs.get(name), self.compared)
+                if cast and wanted != "Const":
+                    yield f"input `{name}` of {self.node.type} passes through {cast}"
         for name, source in self.inputs.items():
             if name not in expected and source is not None:
                 yield f"{self.node.type} has an input `{name}` that the prototype and this case do not have"
+        yield from node_form.inputs(self.node, expected)
 
     def _attributes(self) -> Iterator[str]:
+        yield from node_form.attributes(
+            self.node, self.trace.kinds[-1][self.node.name], self.binding.prototype
+        )
         found = self.node.ir_attrs
         for attribute, argument in self.binding.attributes:
             value = _argument_value(argument, self.given)
@@ -97,14 +110,18 @@ class Wiring:
                     wanted = f"{tensor.name}{item}" if tensor.kind == "dynamic" else tensor.name
                     yield from self._output(index, position, wanted)
                 position += 1
+        yield from node_form.outputs(self.node, self.binding.prototype)
 
     def _output(self, result: int, position: int, wanted: str) -> Iterator[str]:
         leaving = self.trace.result_index(position)
         if leaving is None or leaving >= len(self.graph.net_output.inputs):
             yield f"result {result} is not computed by the graph"
             return
-        edge = self._origin(self.graph.net_output.inputs[leaving].source)
-        found = self._output_name(edge)
+        source = self.graph.net_output.inputs[leaving].source
+        cast = casts.problem(self.graph, source, self.compared)
+        if cast:
+            yield f"result {result} passes through {cast}"
+        found = self._output_name(self._origin(source))
         if found != f"{self.node.name}.{wanted}":
             yield f"result {result} is {found}, the declaration says output `{wanted}` of {self.node.type}"
 

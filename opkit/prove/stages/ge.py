@@ -136,7 +136,10 @@ def _graph(subject: Subject, trace: ge_trace.Trace, binding: Binding, evidence: 
     if subject.call is not None:
         evidence["wiring"] = "not compared: the case compiles a function of its own"
         return ""
-    wiring = Wiring(trace, binding, nodes[0], subject.inputs(seed=1), _result_shapes(subject))
+    # The values stage follows when GE ran the graph and there is a reference.
+    compared = subject.declared.reference is not None and trace.error is None
+    given, results = subject.inputs(seed=1), _result_shapes(subject)
+    wiring = Wiring(trace, binding, nodes[0], given, results, compared)
     problem = wiring.problem()
     evidence["inputs"] = wiring.fed
     evidence["attributes"] = nodes[0].ir_attrs

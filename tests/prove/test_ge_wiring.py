@@ -1,0 +1,56 @@
+"""Converters that build the right kind of node and feed, order or write it wrongly; each one breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opkit.prove.protocol import BREAKS, ENTERS, ModeResult, Proof
+
+WIRED = Path(__file__).parent / "wired"
+pytestmark = pytest.mark.npu
+
+WRONG = {
+    "rounded_input": "input `x` of RoundedInput passes through a cast from float32 to float16 and back",
+    "rounded_output": "result 0 passes through a cast from float32 to int32 and back",
+    "narrowed": "input `x` of Narrowed passes through a cast from int64 to int32, which may change it; "
+    "name a `reference:`",
+    "more_outputs": "MoreOutputs has an output `z` that the prototype does not have",
+    "outputs_reversed": "the outputs of OutputsReversed are in the order y1, y0, the prototype says y0, y1",
+    "inputs_reversed": "the inputs of InputsReversed are in the order y, x, the prototype says x, y",
+    "writes_reversed": "the outputs of WritesReversed are in the order y, x, the prototype says x, y",
+    "bool_as_int": "attribute `n` is VT_INT, the prototype says VT_BOOL",
+    "int_as_float": "attribute `n` is VT_FLOAT, the prototype says VT_INT",
+    "more_attributes": "MoreAttributes has an attribute `k` that the prototype does not have",
+}
+RIGHT = ["narrowed_and_compared", "widened"]
+
+
+@pytest.fixture(scope="module")
+def proof(proof_of: Callable[..., Proof]) -> Proof:
+    return proof_of(WIRED / "ops.yaml", imports=[WIRED / "operators.py"], modes=["ge"])
+
+
+def mode_of(proof: Proof, name: str) -> ModeResult:
+    [mode] = [mode for operator in proof.operators if operator.name == name for mode in operator.modes]
+    return mode
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong(proof: Proof, name: str) -> None:
+    mode = mode_of(proof, name)
+    assert mode.verdict == BREAKS
+    assert mode.reason.startswith("ge: ")
+    assert WRONG[name] in mode.reason
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right(proof: Proof, name: str) -> None:
+    mode = mode_of(proof, name)
+    assert mode.verdict == ENTERS, mode.reason
+
+
+def test_all_are_listed(proof: Proof) -> None:
+    assert {operator.name for operator in proof.operators} == {*WRONG, *RIGHT}
