@@ -22,8 +22,8 @@ def use_references(yaml: Path, namespace: str = "npu") -> str:
     be installed. Raises OpkitError when the YAML or a reference is no use.
     """
     from opkit.cann.load import ensure_runtime
-    from opkit.cann.observe import needs_kernels
     from opkit.model.diagnostic import has_errors
+    from opkit.prove.observe import needs_kernels
     from opkit.read import read_file
 
     runtime = ensure_runtime().kind

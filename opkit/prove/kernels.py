@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opkit.cann.observe import needs_kernels
+from opkit.prove.observe import needs_kernels
 from opkit.prove.subject import Subject
 from opkit.prove.watch import has_kernel
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import opkit
-from opkit.cann.observe import needs_kernels
 from opkit.errors import OpkitError
 from opkit.model.diagnostic import has_errors
 from opkit.model.operator import EntryPoint, GeMapping, OpFile, OpSpec
 from opkit.prove.entry import load_function, load_module
+from opkit.prove.observe import needs_kernels
 from opkit.prove.plan import read
 from opkit.prove.protocol import Request
 from opkit.prove.subject import Declared, first_line

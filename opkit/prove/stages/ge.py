@@ -10,11 +10,11 @@ from contextlib import nullcontext
 from typing import Any
 
 from opkit.cann.ge_graph import GeGraph, GeNode
-from opkit.cann.observe import needs_kernels
 from opkit.emit.ge_binding import Binding, bind
 from opkit.model.diagnostic import Severity
 from opkit.prove import ge_trace, registered_ir
 from opkit.prove.attributes import look_again
+from opkit.prove.observe import needs_kernels
 from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.stages.dynamo import explain
 from opkit.prove.stages.npugraph_ex import call_compiled, describe_sizes, guard_of, no_recompile
