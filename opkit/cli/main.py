@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import Any
 
 import click
 
@@ -47,10 +53,32 @@ class LazyGroup(click.Group):
             ctx.fail(f"No such command {args[0]!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what a signal ends cleans up and has the exit status that shells expect."""
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            ctx.fail("the current directory has been deleted; change to one that is there")
+        main_thread = threading.current_thread() is threading.main_thread()
+        before = signal.signal(signal.SIGTERM, _end) if main_thread else None
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            sys.exit(128 + signal.SIGINT)
+        finally:
+            if main_thread:
+                signal.signal(signal.SIGTERM, before)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, importing none of them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    """Leave by an exception, so that workers and their folders go with the command."""
+    sys.exit(128 + number)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from opkit.errors import OpkitError
     from opkit.prove.plan import InvalidDeclaration, Plan
     from opkit.prove.protocol import Proof
     from opkit.prove.runner import Progress
@@ -104,7 +105,9 @@ def command(
     exit status 1, and so is an operator that does not enter unmutated.
 
     Exit status: 0 every operator enters every mode, 1 one does not (or the YAML has mistakes), 2 nothing
-    could be judged, e.g. because an imported module or a case's `call:` cannot be loaded.
+    could be judged, e.g. because an imported module or a case's `call:` cannot be loaded. With --format json
+    standard output (or the file) holds JSON then, too: {"schema_version": 1, "error": {"message", "help",
+    "findings"}}.
     """
     from opkit.errors import OpkitError
     from opkit.files import check_report
@@ -128,10 +131,12 @@ def command(
             sys.exit(_self_test(plan, format_, output_file))
         proof = _prove(plan)
         _write(proof, format_, output_file)
-    except InvalidDeclaration as error:
-        _show(error)
-        sys.exit(2 if isinstance(error, UnreadableFile) else 1)
     except (OpkitError, OSError) as error:
+        if format_ == "json":
+            _write_error(error, output_file)
+        if isinstance(error, InvalidDeclaration):
+            _show(error)
+            sys.exit(2 if isinstance(error, UnreadableFile) else 1)
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
     sys.exit(0 if proof.enters else 1)
@@ -201,6 +206,23 @@ def _write(proof: Proof, format_: str, output_file: str | None) -> None:
     terminal = sys.stdout.isatty()
     color = terminal and "NO_COLOR" not in os.environ
     click.echo(full.render(proof, _width() if terminal else full.WIDTH, color), nl=False, color=color)
+
+
+def _write_error(error: OpkitError | OSError, output_file: str | None) -> None:
+    """Give machines JSON in any case: why nothing was judged, where the report would have been."""
+    from opkit import errors
+    from opkit.files import write_report
+    from opkit.report import proof_json
+
+    text = proof_json.render_error(error)
+    if output_file is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        write_report(Path(output_file), text)
+    except errors.OpkitError as second:
+        if str(second) != str(error):
+            click.echo(f"error: {second}", err=True)
 
 
 def _width() -> int:

@@ -102,7 +102,7 @@ class Collector:
         known = self.stages[subject]
         # A worker may die in a trial of the kernel, before the stages in front of it had their turn.
         blocker = next((name for name, stage in known.items() if stage.verdict != PROVED), "")
-        stages = []
+        stages: list[StageResult] = []
         for name in STAGES[self.request.mode]:
             stage = known.get(name)
             if stage is None and name in self.omitted[subject]:

@@ -65,7 +65,7 @@ def requests(plan: Plan) -> list[Request]:
     package.
     """
     _check(plan)
-    files = [read(path) for path in plan.files]
+    files = [read(path) for path in {os.path.realpath(path): path for path in plan.files}.values()]
     subjects = tuple(
         (os.path.abspath(op_file.path), spec.name, case.name)
         for op_file in files
@@ -73,6 +73,7 @@ def requests(plan: Plan) -> list[Request]:
         for case in candidates(spec)
     )
     _all_found(plan, files)
+    _once(plan, files)
     styles = _styles(plan)
     return [
         Request(
@@ -144,3 +145,17 @@ def _all_found(plan: Plan, files: list[OpFile]) -> None:
         )
     if not specs:
         raise OpkitError(f"no operator in {', '.join(plan.files)}", "put entries under `custom:`")
+
+
+def _once(plan: Plan, files: list[OpFile]) -> None:
+    """Refuse an operator of several files: only one of them could be registered."""
+    homes: dict[str, str] = {}
+    for op_file in files:
+        for spec in _selected(plan, op_file):
+            name = f"{spec.schema.name.namespace or plan.namespace}::{spec.name}"
+            other = homes.setdefault(name, op_file.path)
+            if other != op_file.path:
+                raise OpkitError(
+                    f"{name} is declared in {other} and in {op_file.path}",
+                    "prove one file at a time, or leave one of the operators out with --op",
+                )

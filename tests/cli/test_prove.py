@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -180,6 +182,84 @@ def test_what_cannot_be_judged_exits_with_2(ops: Path, arguments: tuple[str, ...
     done = opkit("prove", *arguments, cwd=ops)
     assert (done.returncode, done.stdout) == (2, "")
     assert text in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("no.yaml",), 2, "the operator YAML has mistakes"),
+        (("bad.yaml",), 1, "the operator YAML has mistakes"),
+        (("ops.yaml", "--op", "nothing"), 2, "no operator named nothing in ops.yaml"),
+    ],
+)
+def test_machines_get_json_in_any_case(
+    ops: Path, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    (ops / "bad.yaml").write_text("custom:\n  - func: f(Tenser x) -> Tensor\n")
+    done = opkit("prove", *arguments, "--format", "json", cwd=ops)
+    assert done.returncode == code
+    report = json.loads(done.stdout)
+    assert report["schema_version"] == 1
+    assert report["error"]["message"] == message
+    assert report["error"]["help"]
+    assert bool(report["error"]["findings"]) == (message == "the operator YAML has mistakes")
+    again = opkit("prove", *arguments, "--format", "json", "--output-file", "report.json", cwd=ops)
+    assert (again.returncode, again.stdout) == (code, "")
+    assert json.loads((ops / "report.json").read_text()) == report
+
+
+def test_one_operator_in_two_files_is_refused(ops: Path) -> None:
+    (ops / "more.yaml").write_text(OPS)
+    done = opkit("prove", "ops.yaml", "more.yaml", cwd=ops)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "npu::my_op is declared in ops.yaml and in more.yaml" in done.stderr
+
+
+def test_a_file_given_twice_is_one(ops: Path) -> None:
+    from opkit.prove.plan import Plan, requests
+
+    twice = requests(Plan(files=(str(ops / "ops.yaml"), str(ops / "." / "ops.yaml"))))
+    assert [r.subjects for r in twice] == [r.subjects for r in requests(Plan(files=(str(ops / "ops.yaml"),)))]
+
+
+@pytest.mark.parametrize(("ending", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_a_signal_ends_cleans_up(ops: Path, ending: signal.Signals, status: int) -> None:
+    (ops / "tmp").mkdir()
+    environment = {**os.environ, "TMPDIR": str(ops / "tmp"), "PYTHONPATH": str(Path(__file__).parents[2])}
+    (ops / "slow.py").write_text("import time\ntime.sleep(60)\n")
+    arguments = ("prove", "ops.yaml", "--import", "slow.py", "--mode", "npugraph_ex", "--style", "library")
+    command = subprocess.Popen(
+        [sys.executable, "-m", "opkit", *arguments],
+        cwd=ops,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while not list((ops / "tmp").glob("opkit-worker-*/result.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    command.send_signal(ending)
+    _, errors = command.communicate(timeout=30)
+    assert command.returncode == status
+    assert "Traceback" not in errors
+    assert "Aborted" not in errors
+    assert list((ops / "tmp").glob("opkit-worker-*")) == []
+
+
+@pytest.mark.parametrize("command", [("check", "ok.yaml"), ("prove", "ok.yaml"), ("doctor",)])
+def test_a_deleted_directory(tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "gone").mkdir()
+    run = f"from opkit.cli.main import main; main({list(command)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import os; os.rmdir(os.getcwd()); {run}"],
+        cwd=tmp_path / "gone",
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "the current directory has been deleted" in done.stderr
     assert "Traceback" not in done.stderr
 
 
