@@ -24,8 +24,11 @@ WRONG = {
     "bool_as_int": "attribute `n` is VT_INT, the prototype says VT_BOOL",
     "int_as_float": "attribute `n` is VT_FLOAT, the prototype says VT_INT",
     "more_attributes": "MoreAttributes has an attribute `k` that the prototype does not have",
+    "swapped_numbers": "converted again with a=4, b=5: attribute `a` is 5, the case gives 4",
+    "swapped_flags": "converted again with f=False, g=True: attribute `f` is True, the case gives False",
+    "reversed_list": "converted again with a=[3, 4]: attribute `a` is [4, 3], the case gives [3, 4]",
 }
-RIGHT = ["narrowed_and_compared", "widened"]
+RIGHT = ["narrowed_and_compared", "widened", "flags"]
 
 
 @pytest.fixture(scope="module")

@@ -86,3 +86,15 @@ def with_attributes(name, arguments, kernel, attributes):
 with_attributes("bool_as_int", "bool n", lambda x, n: x + n, lambda n: {"n": Int(int(n))})
 with_attributes("int_as_float", "int n", lambda x, n: x + n, lambda n: {"n": Float(float(n))})
 with_attributes("more_attributes", "int n", lambda x, n: x + n, lambda n: {"n": Int(n), "k": Int(4)})
+
+
+# Attributes that a case with equal values does not tell apart.
+with_attributes(
+    "swapped_numbers", "int a, int b", lambda x, a, b: x + a, lambda a, b: {"a": Int(b), "b": Int(a)}
+)
+with_attributes(
+    "swapped_flags", "bool f, bool g", lambda x, f, g: x + f, lambda f, g: {"f": Bool(g), "g": Bool(f)}
+)
+with_attributes("reversed_list", "int[] a", lambda x, a: x + a[0], lambda a: {"a": ListInt(list(a)[::-1])})
+with_attributes("flags", "bool f, bool g, bool h", lambda x, f, g, h: x + f,
+                lambda f, g, h: {"f": Bool(f), "g": Bool(g), "h": Bool(h)})  # fmt: skip
