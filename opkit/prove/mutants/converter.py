@@ -212,8 +212,9 @@ KINDS = (
                     _NO_RESULT)),
     _kind("result-cast", "The result passes through a cast to int32 and back.",
           "Fractions are lost on the way out.",
-          returning("(lambda r: ge.Cast(ge.Cast(r, dst_type=ge.DataType.DT_INT32), dst_type=r.dtype)"
-                    " if isinstance(r, ge.Tensor) else r)(RESULT)", _NO_RESULT)),
+          returning("(lambda cast, r: cast(r) if isinstance(r, ge.Tensor) else [cast(r[0]), *r[1:]])("
+                    "lambda t: ge.Cast(ge.Cast(t, dst_type=ge.DataType.DT_INT32), dst_type=t.dtype), RESULT)",
+                    _NO_RESULT)),
     _kind("parameter-renamed", "A parameter that is passed by name has another name.",
           "The conversion fails when the argument is given.",
           places_of(_rename_parameter, "no argument is passed by name")),
