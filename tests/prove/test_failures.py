@@ -58,7 +58,7 @@ GE = {
     "wrong_output": ("ge", "result 0 is Fine.b, the declaration says output `a` of Fine"),
     "swapped_inputs": ("ge", "input `x` of Fine is fed by y instead of x"),
     "wrong_attribute": ("ge", "attribute `n` is 4, the case gives 3"),
-    "ignores_attribute": ("ge", "converted again with n=4, f=1.25: attribute `f` is 0.5, the case gives 1.25"),
+    "ignores_attribute": ("ge", "again with n=4, f=1.25: attribute `f` is 0.5, the case gives 1.25"),
     "wrong_ir": ("ge", "the converter builds Other, declared Fine"),
     "misspelt_ir": ("ge", "the converter builds Fnie, declared Fine"),
     "no_node": ("ge", "the graph holds no InPlace node, only Data, Identity"),
