@@ -85,7 +85,7 @@ def _one_by_one(
 def _convert(subject: Subject, binding: Binding, given: Inputs, values: dict[str, Any]) -> tuple[str, str]:
     """Convert with these values; give (what is wrong, why the values are refused)."""
     changed = replace(given, values={**given.values, **values})
-    graph, trace = _graph(subject, changed)
+    graph, trace = converted(subject, changed)
     if isinstance(graph, str):
         return "", graph
     nodes = graph.of_type(binding.prototype.op)
@@ -96,7 +96,7 @@ def _convert(subject: Subject, binding: Binding, given: Inputs, values: dict[str
     return (f"the case was converted again with {shown}: {problem}" if problem else ""), ""
 
 
-def _graph(subject: Subject, given: Inputs) -> tuple[GeGraph | str, ge_trace.Trace]:
+def converted(subject: Subject, given: Inputs) -> tuple[GeGraph | str, ge_trace.Trace]:
     """Give the graph that would be loaded into GE, or why there is none."""
     import torch
 

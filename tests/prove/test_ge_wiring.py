@@ -27,8 +27,9 @@ WRONG = {
     "swapped_numbers": "converted again with a=4, b=5: attribute `a` is 5, the case gives 4",
     "swapped_flags": "converted again with f=False, g=True: attribute `f` is True, the case gives False",
     "reversed_list": "converted again with a=[3, 4]: attribute `a` is [4, 3], the case gives [3, 4]",
+    "called": "the operator by itself, with the inputs of the case: input `x` of Called is fed by z instead",
 }
-RIGHT = ["narrowed_and_compared", "widened", "flags"]
+RIGHT = ["narrowed_and_compared", "widened", "flags", "called_and_right"]
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,14 @@ eagerly, went to a host callback, or lost the node proves nothing and fails.
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 from opkit.cann.ge_graph import GeGraph, GeNode
 from opkit.emit.ge_binding import Binding, bind
 from opkit.model.diagnostic import Severity
 from opkit.prove import ge_trace, registered_ir
-from opkit.prove.attributes import look_again
+from opkit.prove.attributes import converted, look_again
 from opkit.prove.observe import needs_kernels
 from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.stages.dynamo import explain
@@ -48,8 +49,10 @@ def run(subject: Subject) -> StageResult:
         or registered_ir.problem(binding.prototype)
         or _dynamic(subject, evidence)
     )
-    if not problem and subject.call is None:
-        problem = look_again(subject, binding, evidence)
+    alone = replace(subject, call=None, runs=[])
+    if not problem and subject.call is not None:
+        problem = _alone(alone, binding, evidence)
+    problem = problem or look_again(alone, binding, evidence)
     return failed(NAME, problem, **evidence) if problem else proved(NAME, **evidence)
 
 
@@ -134,8 +137,7 @@ def _graph(subject: Subject, trace: ge_trace.Trace, binding: Binding, evidence: 
     if any(node.name in dead for node in nodes):
         return f"nothing depends on {wanted}: GE would prune it, and its result is lost"
     if subject.call is not None:
-        evidence["wiring"] = "not compared: the case compiles a function of its own"
-        return ""
+        return ""  # Anything may feed it here; `_alone` compares.
     # The values stage follows when GE ran the graph and there is a reference.
     compared = subject.declared.reference is not None and trace.error is None
     given, results = subject.inputs(seed=1), _result_shapes(subject)
@@ -145,6 +147,16 @@ def _graph(subject: Subject, trace: ge_trace.Trace, binding: Binding, evidence: 
     evidence["attributes"] = nodes[0].ir_attrs
     evidence["written back"] = wiring.written_back()
     return problem
+
+
+def _alone(subject: Subject, binding: Binding, evidence: dict[str, Any]) -> str:
+    """Judge the wiring of the operator by itself: in a `call:` anything may feed it."""
+    graph, trace = converted(subject, subject.inputs(seed=1))
+    own: dict[str, Any] = {}
+    problem = graph if isinstance(graph, str) else _graph(subject, trace, binding, own)
+    own.pop("graph", None)
+    evidence.update(own)
+    return f"the operator by itself, with the inputs of the case: {problem}" if problem else ""
 
 
 def _misbuilt(trace: ge_trace.Trace, wanted: str) -> str:

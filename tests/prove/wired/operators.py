@@ -98,3 +98,16 @@ with_attributes(
 with_attributes("reversed_list", "int[] a", lambda x, a: x + a[0], lambda a: {"a": ListInt(list(a)[::-1])})
 with_attributes("flags", "bool f, bool g, bool h", lambda x, f, g, h: x + f,
                 lambda f, g, h: {"f": Bool(f), "g": Bool(g), "h": Bool(h)})  # fmt: skip
+
+
+# What a case with a function of its own does not show.
+wire(
+    "called(Tensor x, Tensor z, int n) -> Tensor",
+    lambda x, z, n: x - z + n,
+    lambda x, z, n, meta_outputs=None: node("Called", attrs={"n": Int(42)}, x=z, z=x),
+)
+wire(
+    "called_and_right(Tensor x, Tensor z, int n) -> Tensor",
+    lambda x, z, n: x - z + n,
+    lambda x, z, n, meta_outputs=None: node("CalledAndRight", attrs={"n": Int(n)}, x=x, z=z),
+)
