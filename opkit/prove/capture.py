@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
-from opkit.cann.observe import events
+from opkit.prove.observe import events
 
 # The device's code for an internal error: the stand-in's task raised. No runtime call has it during capture.
 _TASK_FAILED = 500000
@@ -95,9 +95,16 @@ def forget() -> None:
     events()
 
 
-def uncomputed() -> list[str]:
-    """List the kernels launched since the last look that the stand-in did not compute."""
-    return [event.name for event in events() or () if event.event == "uncomputed"]
+def launches() -> tuple[bool, list[str]]:
+    """Tell whether the device ran anything since the last look, and which of it the stand-in did not compute.
+
+    Real CANN does not tell: it ran something, and computed it.
+    """
+    seen = events()
+    if seen is None:
+        return True, []
+    uncomputed = [event.name for event in seen if event.event == "uncomputed"]
+    return bool(uncomputed) or any(event.event == "launch" for event in seen), uncomputed
 
 
 def refusals() -> tuple[list[str], list[str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opkit.model.operator import Case, TensorSpec
-from opkit.prove.subject import first_line, flat_tensors, place, results_of
+from opkit.prove.subject import Subject, first_line, flat_tensors, place, results_of
 from opkit.prove.values import Inputs
 from opkit.shape.evaluation import Result
 
@@ -33,6 +33,15 @@ def call(operator: Any, given: Inputs) -> FakeCall:
 
     with FakeTensorMode() as mode:
         return _call(operator, given.map(mode.from_tensor))
+
+
+def call_model(subject: Subject, given: Inputs) -> list[Any]:
+    """Give the results of what a graph stage compiles, on fake NPU tensors of these sizes."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode() as mode:
+        args, kwargs = subject.arguments(given.map(mode.from_tensor))
+        return results_of(subject.model()(*args, **kwargs))
 
 
 def apply(function: Callable[..., Any], given: Inputs) -> Any:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opkit.model.operator import Case, EntryPoint, OpFile, OpSpec
-from opkit.prove.values import Inputs, inputs
+from opkit.prove.internal import refuse_own
+from opkit.prove.values import Contents, Inputs, Path, inputs
 from opkit.prove.watch import Watch
 
 Function = Callable[..., Any]
@@ -62,6 +63,10 @@ class Subject:
     call: Function | None = None
     # Kernels that the operator launches and that the stand-in cannot compute: its values mean nothing then.
     uncomputed: list[str] = field(default_factory=list)
+    # Whether made values are negative too; the host stage finds kernels that refuse those.
+    signed: bool = True
+    # Whether the operator draws from the NPU's generator, so that no two calls give the same.
+    random: bool = False
     # What ran and what it gave, for the values stage: (inputs before, results, inputs after), all on the CPU.
     runs: list[Run] = field(default_factory=list)
 
@@ -75,9 +80,10 @@ class Subject:
         """The dispatcher's name."""
         return self.declared.qualified
 
-    def inputs(self, size: int = 0, seed: int = 0) -> Inputs:
-        """Make the case's arguments on the CPU."""
-        return inputs(self.spec.schema, self.case, size, seed)
+    def inputs(self, size: int = 0, seed: int = 0, dtype: int = 0, scale: float = 1.0) -> Inputs:
+        """Make the case's arguments on the CPU; another seed gives other values."""
+        contents = Contents(seed, self.signed, scale)
+        return inputs(self.spec.schema, self.case, size, contents, dtype)
 
     def model(self) -> Function:
         """Give the function that is compiled: the operator itself, or the case's `call:`."""
@@ -97,12 +103,37 @@ class Subject:
 
 @dataclass(frozen=True)
 class Run:
-    """One call of the compiled function."""
+    """One call of the compiled function, or of the eager one; everything on the CPU."""
 
     what: str
     before: Inputs
     results: list[Any]
     after: Inputs
+
+    @property
+    def written(self) -> list[Path]:
+        """List the tensors that changed."""
+        from opkit.prove.compare import same_bits
+
+        pairs = zip(self.before.tensors(), self.after.tensors())
+        return [path for (path, old), (_, new) in pairs if not same_bits(old, new)]
+
+
+def run_eagerly(subject: Subject, before: Inputs) -> Run:
+    """Call on the NPU what a graph stage compiles, without a graph."""
+    given = on_npu(before.map(lambda tensor: tensor.clone()))
+    args, kwargs = subject.arguments(given)
+    results = results_of(subject.model()(*args, **kwargs))
+    return Run("eager call", before, [to_cpu(value) for value in results], on_cpu(given))
+
+
+def to_cpu(value: Any) -> Any:
+    """Copy a result to the CPU."""
+    import torch
+
+    if isinstance(value, (list, tuple)):
+        return [to_cpu(item) for item in value]
+    return value.detach().to("cpu", copy=True) if isinstance(value, torch.Tensor) else value
 
 
 def on_npu(given: Inputs) -> Inputs:
@@ -151,6 +182,10 @@ def without_own_lines(text: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Give the first line of an exception that says something, with its type."""
+    """Give the first line of an exception that says something, with its type.
+
+    Raises InternalError if the mistake is opkit's own.
+    """
+    refuse_own(error)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -105,29 +105,48 @@ def ordinary_sizes(case: Case) -> list[int]:
     ]
 
 
+def dtype_sets(case: Case) -> int:
+    """Tell how many sets of dtypes a case has: at least one."""
+    return max((len(names) for _, names in case.dtypes), default=1)
+
+
 def size_order(case: Case) -> tuple[list[int], int]:
     """Order the sets of sizes, those with a dim of 0 or 1 last; tell how many come before those."""
     first = ordinary_sizes(case)
     return first + [size for size in range(sizes(case)) if size not in first], len(first)
 
 
-def inputs(schema: OperatorSchema, case: Case, size: int = 0, seed: int = 0) -> Inputs:
-    """Make the call's arguments on the CPU with the size-th set of sizes; another seed gives other values.
+@dataclass(frozen=True)
+class Contents:
+    """What the elements of made tensors are; contents that the case writes stay as they are."""
+
+    seed: int = 0
+    # Whether floating-point numbers, int8 and int16 are negative too. Wider integers never are: they may be
+    # indices or lengths.
+    signed: bool = True
+    # Multiplies floating-point numbers.
+    scale: float = 1.0
+
+
+def inputs(
+    schema: OperatorSchema, case: Case, size: int = 0, contents: Contents = Contents(), dtype: int = 0
+) -> Inputs:
+    """Make the call's arguments on the CPU with the size-th set of sizes and the dtype-th of dtypes.
 
     Raises OpkitError when the case names a dim it does not bind or a dtype torch does not have.
     """
     import torch
 
     dims = {name: values[min(size, len(values) - 1)] for name, values in case.dims}
-    dtypes = {name: dtypes[0] for name, dtypes in case.dtypes}
+    dtypes = {name: names[min(dtype, len(names) - 1)] for name, names in case.dtypes}
     given = dict(case.inputs)
-    generator = torch.Generator().manual_seed(1000 * seed + 17 * size + 1)
+    generator = torch.Generator().manual_seed(1000 * contents.seed + 17 * size + 1)
     made = {}
     for argument in schema.arguments:
         if argument.name in given:
             base = base_of(argument.type)
             value = given[argument.name] if not dtypes else _with_dtypes(given[argument.name], dtypes)
-            made[argument.name] = _value(value, base, dims, generator)
+            made[argument.name] = _value(value, base, dims, _Source(generator, contents))
     host = (name for name, value in case.inputs if isinstance(value, TensorSpec) and value.on_host)
     return Inputs(schema, made, frozenset(host))
 
@@ -141,13 +160,13 @@ def _with_dtypes(value: CaseValue, dtypes: Mapping[str, str]) -> CaseValue:
     return value
 
 
-def _value(value: CaseValue, base: BaseType, dims: dict[str, int], generator: Any) -> Any:
+def _value(value: CaseValue, base: BaseType, dims: dict[str, int], source: _Source) -> Any:
     import torch
 
     if isinstance(value, tuple):
-        return [_value(item, base, dims, generator) for item in value]
+        return [_value(item, base, dims, source) for item in value]
     if isinstance(value, TensorSpec):
-        return _tensor(value, dims, generator)
+        return _tensor(value, dims, source)
     if isinstance(value, str):
         if value in dims and base.name in ("int", "SymInt"):
             return dims[value]
@@ -167,7 +186,7 @@ def _dtype(name: str) -> Any:
     return dtype
 
 
-def _tensor(spec: TensorSpec, dims: dict[str, int], generator: Any) -> Any:
+def _tensor(spec: TensorSpec, dims: dict[str, int], source: _Source) -> Any:
     import torch
 
     shape = []
@@ -180,10 +199,36 @@ def _tensor(spec: TensorSpec, dims: dict[str, int], generator: Any) -> Any:
         if len(spec.values) != math.prod(shape):
             raise OpkitError(f"the case gives {len(spec.values)} values for `{spec}`", "give one per element")
         return torch.tensor(spec.values, dtype=torch.float64).reshape(shape).to(dtype)
-    if dtype is torch.bool:
-        return torch.rand(shape, generator=generator) > 0.5
-    if not dtype.is_floating_point and not dtype.is_complex:
-        # Small, so that they are also legal as indices, lengths and int4 pairs.
-        return torch.randint(0, 3, shape, generator=generator).to(dtype)
-    # Away from zero, so that a write always shows; never integers, so that a lost cast shows.
-    return (torch.rand(shape, generator=generator) + 0.25).to(dtype)
+    return source.tensor(shape, dtype)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Draws the elements of tensors."""
+
+    # torch.Generator
+    generator: Any
+    contents: Contents
+
+    def tensor(self, shape: list[int], dtype: Any) -> Any:
+        """Draw a tensor."""
+        import torch
+
+        if dtype is torch.bool:
+            return torch.rand(shape, generator=self.generator) > 0.5
+        if not dtype.is_floating_point and not dtype.is_complex:
+            # Small, so that they are also legal as indices, lengths and int4 pairs.
+            lowest = -2 if self.contents.signed and dtype in (torch.int8, torch.int16) else 0
+            return torch.randint(lowest, 3, shape, generator=self.generator).to(dtype)
+        # Away from zero, so that a write always shows; never integers, so that a lost cast shows.
+        size = torch.rand(shape, generator=self.generator) + 0.25
+        if self.contents.signed and dtype not in _unsigned_floats():
+            size *= torch.randint(0, 2, shape, generator=self.generator) * 2 - 1
+        return (size * self.contents.scale).to(dtype)
+
+
+def _unsigned_floats() -> set[Any]:
+    """List the floating-point dtypes without a sign; torch before 2.7 has none."""
+    import torch
+
+    return {getattr(torch, "float8_e8m0fnu", None)}

@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -18,9 +19,11 @@ from opkit.model.operator import Case
 from opkit.processes import die_with_parent
 from opkit.prove import kernels
 from opkit.prove.cases import Candidate, NoCase, candidates, shown
+from opkit.prove.internal import InternalError, unexpected
 from opkit.prove.protocol import FAILED, PROVED, STAGES, Request, StageResult, not_run
 from opkit.prove.setup import Setup
 from opkit.prove.subject import Declared, Setting, Subject, first_line, on_npu, without_own_lines
+from opkit.prove.values import Inputs
 from opkit.prove.watch import Watch, has_meta, is_defined
 
 
@@ -46,6 +49,10 @@ def main(request_file: str, result_file: str) -> int:
             _prove(request, channel)
         except OpkitError as error:
             channel.send("error", message=error.message, help=error.help)
+            return 1
+        except Exception as error:
+            found = unexpected(error)
+            channel.send("error", message=found.message, help=found.help)
             return 1
     return 0
 
@@ -125,6 +132,8 @@ class _Judge:
         """Run one stage; an exception that it did not expect is its failure, with the type and text."""
         try:
             return _stage_function(name)(subject)
+        except InternalError:
+            raise
         except Exception as error:
             return StageResult(name, FAILED, {}, first_line(error))
 
@@ -152,12 +161,14 @@ class _Judge:
         if self.declared.problem or not is_defined(name):
             return True, True
         operator = find_operator(name)
-        given = on_npu(Subject(self.setting, self.declared, case).inputs())
-        args, kwargs = given.call()
+        subject = Subject(self.setting, self.declared, case)
+        given = on_npu(subject.inputs())
         meta = not has_meta(name) or _succeeds(lambda: fake.call(operator, given))
         # Should the kernel take the process with it, that is a failure of stage host.
         self._begin("host")
-        return meta, meta and _succeeds(lambda: operator(*args, **kwargs))
+        # A kernel may refuse negative numbers, which says nothing about the shapes.
+        unsigned = on_npu(replace(subject, signed=False).inputs())
+        return meta, meta and any(_succeeds(partial(_call, operator, made)) for made in (given, unsigned))
 
     def _omit(self, name: str, subject: Subject) -> bool:
         """Leave out a stage that does not apply, and say why."""
@@ -167,8 +178,10 @@ class _Judge:
                 reason = "the case is one that the operator refuses: no graph was tried"
         elif name != "values":
             return False
-        elif self.declared.reference is None:
+        elif self.declared.reference is None and (self.setting.mode == "ge" or kernels.is_bound(subject)):
             reason = "values not compared: the YAML names no reference function"
+        elif self.declared.reference is None and subject.random:
+            reason = "values not compared: the operator draws random numbers on the NPU"
         elif subject.uncomputed:
             reason = f"values not compared: the stand-in does not compute {', '.join(subject.uncomputed)}"
         elif not subject.runs:
@@ -183,6 +196,11 @@ class _Judge:
 
     def _note(self, text: str) -> None:
         self.channel.send("note", text=text, **self.identity)
+
+
+def _call(operator: Any, given: Inputs) -> object:
+    args, kwargs = given.call()
+    return operator(*args, **kwargs)
 
 
 def _succeeds(action: Callable[[], object]) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from opkit.prove.protocol import BREAKS, ENTERS, ModeResult, Proof
+from opkit.prove.protocol import BREAKS, ENTERS, NOT_RUN, ModeResult, Proof
 
 BROKEN = Path(__file__).parent / "broken"
 
@@ -36,9 +36,18 @@ NPUGRAPH_EX = {
     "branches": ("meta", "the Meta kernel branches on a size"),
     "resizes": ("meta", "changed shape, strides or dtype of `x`"),
     "writes_argument": ("host", "the kernel writes x, which the schema declares as read-only"),
-    "writes_nothing": ("host", "the schema says that x is written, the kernel left it as it was"),
+    "writes_nothing": ("host", "no value of x changed in any call, and the schema says that it is written"),
     "kernel_returns_input": ("host", "result 0 of the kernel is the memory of its argument x"),
     "other_strides": ("host", "strides [1, 5], the Meta kernel says float16[5, 7]"),
+    "other_shape_in_one_size": ("host", "with B0=9: result 0 of the kernel is float16[63]"),
+    "returns_input_in_one_size": (
+        "host",
+        "with B0=13: result 0 of the kernel is the memory of its argument x",
+    ),
+    "writes_argument_later": ("host", "the kernel writes x, which the schema declares as read-only"),
+    "host_random": ("host", "two calls with the same inputs do not give the same"),
+    "meta_of_one_dtype": ("host", "with T=float32: result 0 of the kernel is float32[3, 8]"),
+    "strides_of_input": ("host", "with non-contiguous inputs: result 0 of the kernel is float16[5, 7]"),
     "decomposes": ("dynamo", "CompositeImplicitAutograd"),
     "effect_only": ("dynamo", "it is removed as dead code"),
     "graph_break": ("dynamo", " (functions.py:6)"),
@@ -51,14 +60,23 @@ NPUGRAPH_EX = {
         "npugraph_ex",
         "broken::synchronises made a call that is not allowed while capturing: aclrt",
     ),
+    "other_when_captured": ("values", "first call: result 0 differs from the eager call"),
+    "other_shape_when_captured": (
+        "npugraph_ex",
+        "with set 2 of the sizes: result 0 of the graph is float16[63]",
+    ),
     "wrong_values": ("values", "result 0 differs from the reference"),
+    "absolute": ("values", "result 0 differs from the reference"),
 }
 GE = {
     "missing": ("ge", "no GE converter is registered for torch.ops.converted.missing.default"),
     "wrong_output": ("ge", "result 0 is Fine.b, the declaration says output `a` of Fine"),
     "swapped_inputs": ("ge", "input `x` of Fine is fed by y instead of x"),
     "wrong_attribute": ("ge", "attribute `n` is 4, the case gives 3"),
-    "ignores_attribute": ("ge", "again with n=4, f=1.25: attribute `f` is 0.5, the case gives 1.25"),
+    "ignores_attribute": (
+        "ge",
+        "again with n=4, f=1.25: attribute `f` is 0.5, the case gives 1.25",
+    ),
     "wrong_ir": ("ge", "the converter builds Other, declared Fine"),
     "misspelt_ir": ("ge", "the converter builds Fnie, declared Fine"),
     "no_node": ("ge", "the graph holds no InPlace node, only Data, Identity"),
@@ -67,6 +85,10 @@ GE = {
     "renamed_output": ("ge", "the update goes through a copy"),
     "node_after": ("ge", "the update goes through a copy"),
 }
+
+
+# Operators that change or refuse only some values, or draw their own.
+HEALTHY = ["root", "clamp_", "relu_", "draws"]
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +132,7 @@ def check(mode: ModeResult, stage: str, text: str) -> None:
 def test_all_are_listed(npugraph_ex: Proof, ge: Proof) -> None:
     for proof, table in ((npugraph_ex, NPUGRAPH_EX), (ge, GE)):
         names = [operator.name for operator in proof.operators]
-        extra = ["small_sizes"] if table is NPUGRAPH_EX else ["one_value_only"]
+        extra = ["small_sizes", "none_written", *HEALTHY] if table is NPUGRAPH_EX else ["one_value_only"]
         assert sorted(names) == sorted([*table, "fine", "fine_", *extra])
         assert not proof.enters
 
@@ -121,6 +143,21 @@ def test_the_healthy_ones_enter(npugraph_ex: Proof, ge: Proof, name: str) -> Non
         mode = result(proof, name)
         assert mode.verdict == ENTERS, mode.reason
         assert [stage.name for stage in mode.stages][-1] == "values"
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_healthy_with_few_values(npugraph_ex: Proof, name: str) -> None:
+    mode = result(npugraph_ex, name)
+    assert mode.verdict == ENTERS, mode.reason
+    [evidence] = [s.evidence for s in mode.stages if s.name == "host"]
+    assert ("values" in evidence) == (name == "root")
+    assert ("random" in evidence) == (name == "draws")
+
+
+def test_a_case_that_writes_nothing(npugraph_ex: Proof) -> None:
+    mode = result(npugraph_ex, "none_written")
+    assert mode.verdict == NOT_RUN
+    assert mode.reason.startswith("dynamo: because the case gives no tensor for `y`")
 
 
 def test_evidence_of_a_replay(npugraph_ex: Proof) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import opkit
-from opkit.prove.protocol import StageResult, failed, proved
+from opkit.prove.protocol import StageResult, failed, not_run, proved
 from opkit.prove.subject import Subject, first_line, on_npu
+from opkit.prove.values import Inputs
 from opkit.prove.watch import has_kernel
 
 NAME = "dynamo"
@@ -41,9 +42,22 @@ def run(subject: Subject) -> StageResult:
     evidence: dict[str, Any] = {"graphs": len(graphs), "operator nodes": count, "nodes": nodes}
     if len(graphs) != 1:
         return failed(NAME, f"{len(graphs)} graphs instead of one", **evidence)
+    if not count and not subject.spec.schema.returns and _writes_nothing(subject, given):
+        names = ", ".join(f"`{argument.name}`" for argument in subject.spec.schema.mutated)
+        return not_run(
+            NAME,
+            f"because the case gives no tensor for {names}: the call writes and returns nothing and is "
+            "rightly removed as dead code. Give a tensor in the case",
+        )
     if count != expected:
         return failed(NAME, _why_missing(subject, count, expected), **evidence)
     return proved(NAME, **evidence)
+
+
+def _writes_nothing(subject: Subject, given: Inputs) -> bool:
+    """Tell whether the operator has arguments that it writes, and the case a tensor for none of them."""
+    names = {argument.name for argument in subject.spec.schema.mutated}
+    return bool(names) and all(path[0] not in names for path, _ in given.tensors())
 
 
 def _keeping(graphs: list[Any]) -> Any:

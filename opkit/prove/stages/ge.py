@@ -16,9 +16,10 @@ from opkit.model.diagnostic import Severity
 from opkit.prove import ge_trace, registered_ir
 from opkit.prove.attributes import converted, look_again
 from opkit.prove.observe import needs_kernels
+from opkit.prove.optionals import look_at_optionals
 from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.stages.dynamo import explain
-from opkit.prove.stages.npugraph_ex import call_compiled, describe_sizes, guard_of, no_recompile
+from opkit.prove.stages.npugraph_ex import call_compiled, describe_sizes, guard_of, judge, no_recompile
 from opkit.prove.subject import Subject, first_line, on_npu
 from opkit.prove.values import size_order, sizes
 from opkit.prove.wiring import Wiring
@@ -52,7 +53,7 @@ def run(subject: Subject) -> StageResult:
     alone = replace(subject, call=None, runs=[])
     if not problem and subject.call is not None:
         problem = _alone(alone, binding, evidence)
-    problem = problem or look_again(alone, binding, evidence)
+    problem = problem or look_again(alone, binding, evidence) or look_at_optionals(alone, binding, evidence)
     return failed(NAME, problem, **evidence) if problem else proved(NAME, **evidence)
 
 
@@ -98,11 +99,13 @@ def _static(subject: Subject, binding: Binding, evidence: dict[str, Any]) -> str
             return _not_executed(trace.error, evidence)
         given.copy_from(subject.inputs(seed=2))
         with no_recompile():
-            call_compiled(subject, compiled, given, "second call")
+            second = call_compiled(subject, compiled, given, "second call")
     if len(trace.graphs) != 1:
         return f"the second call loaded another graph into GE ({len(trace.graphs)} in all)"
     evidence["runs"] = trace.runs
-    return "" if trace.runs == 2 else f"GE ran the graph {trace.runs} times in two calls"
+    if trace.runs != 2:
+        return f"GE ran the graph {trace.runs} times in two calls"
+    return judge(subject, second, by_kernel=False)
 
 
 def _not_executed(error: BaseException, evidence: dict[str, Any]) -> str:
@@ -233,11 +236,14 @@ def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
             given = on_npu(subject.inputs(size, seed=3))
             try:
                 with no_recompile() if 0 < position < ordinary else nullcontext():
-                    call_compiled(subject, compiled, given, f"sizes {size + 1}")
+                    done = call_compiled(subject, compiled, given, f"sizes {size + 1}")
             except torch._dynamo.exc.RecompileError as error:
                 return f"under dynamic=True set {size + 1} of the sizes compiles again: {guard_of(error)}"
             except Exception as error:
                 return f"under dynamic=True with set {size + 1} of the sizes: {explain(error)}"
+            problem = judge(subject, done, by_kernel=False)
+            if problem:
+                return f"under dynamic=True with set {size + 1} of the sizes: {problem}"
             if position == ordinary - 1:
                 evidence["sizes"] = f"{ordinary} sets of sizes, {len(recorder.trace.graphs)} graph"
                 if len(recorder.trace.graphs) != 1:

@@ -1,70 +1,211 @@
 """Stage host: the eager kernel does what the Meta kernel and the schema say.
 
-Run once, outside of any graph. Shapes, dtypes and strides of the results are compared with the Meta kernel's,
-and the arguments before and after with what the schema declares as written.
+Run outside of any graph: with every set of sizes and of dtypes, twice with the same values, and with inputs
+that are not contiguous. Shapes, dtypes and strides of the results are compared with the Meta kernel's, and
+the arguments before and after with what the schema declares as written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from opkit.prove import capture, fake
-from opkit.prove.kernels import describe_kernel
+from opkit.prove import capture, fake, kernels
+from opkit.prove.compare import close, layouts, same_bits
 from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.subject import Subject, first_line, flat_tensors, on_cpu, on_npu, place, results_of
-from opkit.prove.values import Inputs
+from opkit.prove.values import Inputs, Path, dtype_sets, sizes
 from opkit.prove.watch import has_meta
 
 NAME = "host"
+# How much larger numbers are in a last try to see a write.
+_LARGE = 64.0
 
 
 def run(subject: Subject) -> StageResult:
     """Call the operator eagerly on the NPU and compare what it did with what is declared."""
-    evidence: dict[str, Any] = {"kernel": describe_kernel(subject)}
-    given = on_npu(subject.inputs())
-    before = on_cpu(given)
-    args, kwargs = given.call()
-    capture.forget()
+    evidence: dict[str, Any] = {"kernel": kernels.describe_kernel(subject)}
     try:
-        results = results_of(subject.operator(*args, **kwargs))
-        after = on_cpu(given)
+        first = _call_signed_or_not(subject, evidence)
     except Exception as error:
         if subject.case.raises:
             return proved(NAME, refuses=first_line(error), **evidence)
         return failed(NAME, f"the eager kernel raises: {first_line(error)}", **evidence)
-    evidence["outputs"] = fake.describe(results)
+    evidence["outputs"] = fake.describe(first.results)
     if subject.case.raises:
         return failed(NAME, "the eager kernel accepts inputs of which the case says `raises`", **evidence)
-    subject.uncomputed = capture.uncomputed()
+    subject.uncomputed = first.uncomputed
     if subject.uncomputed:
         evidence["not computed here"] = subject.uncomputed
-    wrong = (
-        _aliases(results, given)
-        or (has_meta(subject.name) and _differences(results, fake.call(subject.operator, given).results))
-        or _writes(subject, before, after, evidence)
-    )
+    wrong = _judge(subject, first) or _repeat(subject, first, evidence)
+    calls = [first]
+    for where, call in () if wrong else _others(subject, evidence):
+        wrong = call if isinstance(call, str) else _judge(subject, call)
+        if wrong:
+            wrong = f"{where}: {wrong}"
+            break
+        calls += [] if isinstance(call, str) else [call]
+    evidence["written"] = [place(path) for path in first.written]
+    evidence["calls"] = len(calls) + 1
+    wrong = wrong or _unwritten(subject, calls)
     return failed(NAME, wrong, **evidence) if wrong else proved(NAME, **evidence)
 
 
-def _writes(subject: Subject, before: Inputs, after: Inputs, evidence: dict[str, Any]) -> str:
-    """Compare the arguments that changed with those that the schema declares as written."""
+@dataclass(frozen=True)
+class _Call:
+    """One eager call."""
+
+    given: Inputs
+    before: Inputs
+    after: Inputs
+    results: list[Any]
+    # Whether the device did anything, and what of it the stand-in does not compute.
+    launched: bool
+    uncomputed: list[str]
+
+    @property
+    def written(self) -> list[Path]:
+        """List the tensors that changed."""
+        pairs = zip(self.before.tensors(), self.after.tensors())
+        return [path for (path, old), (_, new) in pairs if not same_bits(old, new)]
+
+
+def _call(subject: Subject, made: Inputs) -> _Call:
+    given = on_npu(made)
+    before = on_cpu(given)
+    args, kwargs = given.call()
+    capture.forget()
+    results = results_of(subject.operator(*args, **kwargs))
+    after = on_cpu(given)
+    return _Call(given, before, after, results, *capture.launches())
+
+
+def _call_signed_or_not(subject: Subject, evidence: dict[str, Any]) -> _Call:
+    """Call with the case's first sizes; should the kernel refuse negative numbers, with positive ones."""
+    try:
+        return _call(subject, subject.inputs())
+    except Exception as error:
+        if subject.case.raises:
+            raise
+        subject.signed = False
+        try:
+            call = _call(subject, subject.inputs())
+        except Exception:
+            subject.signed = True
+            raise error from None
+        evidence["values"] = f"none is negative: with negative ones the kernel raises {first_line(error)}"
+        return call
+
+
+def _others(subject: Subject, evidence: dict[str, Any]) -> Iterator[tuple[str, _Call | str]]:
+    """Call with new values, every other set of sizes and of dtypes, and with transposed inputs."""
+    case = subject.case
+    kinds = [("with other values", {"seed": 1})]
+    kinds += [(_named(case.dims, size), {"size": size}) for size in range(1, sizes(case))]
+    kinds += [(_named(case.dtypes, dtype), {"dtype": dtype}) for dtype in range(1, dtype_sets(case))]
+    for where, which in kinds:
+        try:
+            call = _call(subject, subject.inputs(**which))
+        except Exception as error:
+            yield where, f"the eager kernel raises: {first_line(error)}"
+            return
+        yield where, call
+    # A kernel that opkit made allocates what the Meta kernel says.
+    made = subject.inputs().map(_transposed)
+    if kernels.is_bound(subject) or all(tensor.is_contiguous() for _, tensor in made.tensors()):
+        return
+    try:
+        call = _call(subject, made)
+        if has_meta(subject.name):
+            fake.call(subject.operator, on_npu(made))
+    except Exception as error:
+        evidence["non-contiguous inputs"] = f"refused: {first_line(error)}"
+        return
+    evidence["non-contiguous inputs"] = "accepted"
+    yield "with non-contiguous inputs", call
+
+
+def _named(choices: Any, index: int) -> str:
+    """Name a set of sizes or dtypes: `with B=3`."""
+    return "with " + ", ".join(f"{name}={values[min(index, len(values) - 1)]}" for name, values in choices)
+
+
+def _transposed(tensor: Any) -> Any:
+    """Lay the elements out with the first dim innermost; the shape stays."""
+    backwards = list(reversed(range(tensor.dim())))
+    return tensor.permute(backwards).contiguous().permute(backwards)
+
+
+def _judge(subject: Subject, call: _Call) -> str:
+    """Compare one call with the Meta kernel and the schema."""
+    problem = _aliases(call.results, call.given)
+    if not problem and has_meta(subject.name):
+        try:
+            metas = fake.call(subject.operator, call.given).results
+        except Exception as error:
+            return f"the Meta kernel raises: {first_line(error)}"
+        problem = layouts(call.results, metas, "the kernel")
+    if problem:
+        return problem
     mutated = {argument.name for argument in subject.spec.schema.mutated}
-    pairs = zip(before.tensors(), after.tensors())
-    written = [path for (path, old), (_, new) in pairs if not same_bits(old, new)]
-    evidence["written"] = [place(path) for path in written]
-    undeclared = [place(path) for path in written if path[0] not in mutated]
+    undeclared = [place(path) for path in call.written if path[0] not in mutated]
     if undeclared:
         return (
             f"the kernel writes {', '.join(undeclared)}, which the schema declares as read-only; "
             "mark it with (a!)"
         )
-    unwritten = [path for path, _ in before.tensors() if path[0] in mutated and path not in written]
-    if unwritten and not subject.uncomputed:
-        return (
-            f"the schema says that {place(unwritten[0])} is written, the kernel left it as it was; "
-            "drop the (a!), or write a case in which it changes"
-        )
     return ""
+
+
+def _repeat(subject: Subject, first: _Call, evidence: dict[str, Any]) -> str:
+    """Call again with the same values: what differs then is random or comes from earlier calls."""
+    import torch
+
+    state = torch.npu.get_rng_state()
+    again = _call(subject, subject.inputs())
+    subject.random = not torch.equal(state, torch.npu.get_rng_state())
+    problem = _judge(subject, again)
+    if problem:
+        return f"the second time: {problem}"
+    if subject.random:
+        evidence["random"] = "the operator draws from the NPU's generator"
+    if subject.random or first.uncomputed or not first.launched:
+        return ""
+    pairs = [(f"result {i}", a, b) for i, (a, b) in enumerate(zip(first.results, again.results))]
+    pairs += [
+        (f"argument {place(path)} after the call", a, b)
+        for (path, a), (_, b) in zip(first.after.tensors(), again.after.tensors())
+    ]
+    for what, old, new in pairs:
+        olds, news = ([tensor.cpu() for tensor in flat_tensors([value])] for value in (old, new))
+        problem = close(what, news, olds, "the first call's")
+        if problem:
+            return (
+                "two calls with the same inputs do not give the same: the kernel keeps state or draws random "
+                f"numbers on the host, which a replay does not do again; {problem}"
+            )
+    return ""
+
+
+def _unwritten(subject: Subject, calls: list[_Call]) -> str:
+    """Find an argument declared as written that no call wrote."""
+    mutated = {argument.name for argument in subject.spec.schema.mutated}
+    written = {path for call in calls for path in call.written}
+    left = [path for path, _ in calls[0].before.tensors() if path[0] in mutated and path not in written]
+    if not left or subject.uncomputed:
+        return ""
+    try:
+        written |= set(_call(subject, subject.inputs(seed=2, scale=_LARGE)).written)
+    except Exception:
+        pass  # Larger numbers are only one more try.
+    left = [path for path in left if path not in written]
+    if not left:
+        return ""
+    return (
+        f"no value of {place(left[0])} changed in any call, and the schema says that it is written; write a "
+        "case with values that the kernel changes, or drop the (a!) if it never does"
+    )
 
 
 def _aliases(results: list[Any], given: Inputs) -> str:
@@ -77,33 +218,3 @@ def _aliases(results: list[Any], given: Inputs) -> str:
                 if torch._C._is_alias_of(tensor, owner):
                     return f"result {index} of the kernel is the memory of its argument {place(path)}"
     return ""
-
-
-def _differences(results: list[Any], metas: list[Any]) -> str:
-    if len(results) != len(metas):
-        return f"the kernel gives {len(results)} results, the Meta kernel {len(metas)}"
-    for index, (result, meta) in enumerate(zip(results, metas)):
-        got = [_layout(tensor) for tensor in flat_tensors([result])]
-        want = [_layout(tensor) for tensor in flat_tensors([meta])]
-        if got != want:
-            return (
-                f"result {index} of the kernel is {fake.describe(result)}, "
-                f"the Meta kernel says {fake.describe(meta)}"
-            )
-    return ""
-
-
-def _layout(tensor: Any) -> tuple[Any, ...]:
-    # Strides of dims of size 1 and of empty tensors mean nothing.
-    significant = tuple(s for s, n in zip(tensor.stride(), tensor.shape) if n > 1) if tensor.numel() else ()
-    return tuple(tensor.shape), tensor.dtype, significant
-
-
-def same_bits(left: Any, right: Any) -> bool:
-    """Tell whether two CPU tensors hold the same bytes: NaN equals NaN, 0.0 differs from -0.0."""
-    import torch
-
-    if left.shape != right.shape or left.dtype != right.dtype:
-        return False
-    as_bytes = [t.contiguous().reshape(-1).view(torch.uint8) for t in (left, right)]
-    return bool(torch.equal(*as_bytes))

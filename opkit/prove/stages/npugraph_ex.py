@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from opkit.prove import capture, kernels
+from opkit.prove import capture, fake, kernels
+from opkit.prove.compare import layouts
 from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.stages.dynamo import explain
-from opkit.prove.stages.host import same_bits
-from opkit.prove.subject import Run, Subject, on_cpu, on_npu, place, results_of
+from opkit.prove.subject import Run, Subject, on_cpu, on_npu, place, results_of, run_eagerly, to_cpu
 from opkit.prove.values import Inputs, size_order, sizes
+from opkit.prove.watch import has_meta
 
 NAME = "npugraph_ex"
 _OPTIONS = {"backend": "npugraph_ex", "fullgraph": True}
@@ -61,7 +62,7 @@ def _static(subject: Subject, evidence: dict[str, Any]) -> str:
         given.copy_from(subject.inputs(seed=2))
         recorder.take()
         with no_recompile():
-            before, after = call_compiled(subject, compiled, given, "replay")
+            replay = call_compiled(subject, compiled, given, "replay")
         second = recorder.take()
     again = kernels.calls(subject)
     # The first call runs the kernel's host code to warm up and to capture; a replay never does.
@@ -77,29 +78,22 @@ def _static(subject: Subject, evidence: dict[str, Any]) -> str:
     if calls is not None and again is not None and again != calls:
         return f"the kernel ran {again - calls} times on the host during the replay"
     problem = recorder.problem() or _replayed(subject, second)
-    return problem or _mutated(subject, before, after, evidence)
+    evidence["written by replay"] = [place(path) for path in replay.written]
+    return problem or judge(subject, replay)
 
 
-def call_compiled(subject: Subject, compiled: Any, given: Inputs, what: str) -> tuple[Inputs, Inputs]:
-    """Call the compiled function and keep what it gave; return the inputs before and after."""
+def call_compiled(subject: Subject, compiled: Any, given: Inputs, what: str) -> Run:
+    """Call the compiled function and keep what it gave."""
     before = on_cpu(given)
     args, kwargs = subject.arguments(given)
     results = results_of(compiled(*args, **kwargs))
     after = on_cpu(given)
-    subject.runs.append(Run(what, before, [_to_cpu(value) for value in results], after))
-    return before, after
+    subject.runs.append(Run(what, before, [to_cpu(value) for value in results], after))
+    return subject.runs[-1]
 
 
 def _between(earlier: int | None, later: int | None) -> int | None:
     return None if earlier is None or later is None else later - earlier
-
-
-def _to_cpu(value: Any) -> Any:
-    import torch
-
-    if isinstance(value, (list, tuple)):
-        return [_to_cpu(item) for item in value]
-    return value.detach().to("cpu", copy=True) if isinstance(value, torch.Tensor) else value
 
 
 @contextmanager
@@ -146,20 +140,28 @@ def _replayed(subject: Subject, seen: capture.Seen) -> str:
     return ""
 
 
-def _mutated(subject: Subject, before: Inputs, after: Inputs, evidence: dict[str, Any]) -> str:
-    """Judge that the replay wrote the caller's own memory."""
+def judge(subject: Subject, done: Run, by_kernel: bool = True) -> str:
+    """Compare a run's results with the Meta kernel's and what it wrote with the schema.
+
+    What the operator's kernel did not compute has strides of its own, and may have no values.
+    """
+    if has_meta(subject.name):
+        metas = fake.call_model(subject, on_npu(done.before))
+        problem = layouts(done.results, metas, "the graph", strides=by_kernel)
+        if problem:
+            return problem
     mutated = {argument.name for argument in subject.spec.schema.mutated}
-    olds = dict(before.tensors())
-    written = []
-    for path, new in after.tensors():
-        changed = not same_bits(olds[path], new)
-        if changed and path[0] not in mutated:
-            return f"the replay wrote {place(path)}, which the schema declares as read-only"
-        if not changed and path[0] in mutated and not subject.uncomputed:
-            return f"the replay left {place(path)} as it was, which the schema declares as written"
-        if changed:
-            written.append(place(path))
-    evidence["written by replay"] = written
+    for path in done.written:
+        if path[0] not in mutated:
+            return f"the {done.what} wrote {place(path)}, which the schema declares as read-only"
+    left = [path for path, _ in done.after.tensors() if path[0] in mutated and path not in done.written]
+    if not left or subject.uncomputed or not (by_kernel or kernels.is_bound(subject)):
+        return ""
+    # These values may be some that the operator leaves as they are.
+    eager = run_eagerly(subject, done.before)
+    for path in left:
+        if path in eager.written:
+            return f"the {done.what} left {place(path)} as it was, which the schema declares as written"
     return ""
 
 
@@ -180,12 +182,12 @@ def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
             given = on_npu(subject.inputs(size, seed=3))
             try:
                 with no_recompile() if 0 < position < ordinary else nullcontext():
-                    call_compiled(subject, compiled, given, f"sizes {size + 1}")
+                    done = call_compiled(subject, compiled, given, f"sizes {size + 1}")
             except torch._dynamo.exc.RecompileError as error:
                 return f"under dynamic=True set {size + 1} of the sizes compiles again: {guard_of(error)}"
-            problem = recorder.problem()
+            problem = recorder.problem() or judge(subject, done)
             if problem:
-                return problem
+                return f"under dynamic=True with set {size + 1} of the sizes: {problem}"
             if position == ordinary - 1:
                 evidence["sizes"] = f"{ordinary} sets of sizes, one FX graph, {recorder.replayable} captures"
     evidence["sizes"] = describe_sizes(evidence.get("sizes", ""), len(order) - ordinary)

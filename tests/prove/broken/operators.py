@@ -1,5 +1,7 @@
 """The registrations of ops.yaml, as somebody might write them by hand."""
 
+import random
+
 import torch
 
 LIBRARY = torch.library.Library("broken", "DEF")
@@ -38,7 +40,7 @@ def in_steps_of_4(x):
 
 define("hard_coded_in_one_size(Tensor x) -> Tensor", in_steps_of_4)
 define("one_for_two(Tensor x) -> (Tensor, Tensor)", torch.empty_like)
-define("fails_when_replayed(Tensor x) -> Tensor", lambda x: x.new_empty((5, 3)))
+define("fails_when_replayed(Tensor x) -> Tensor", lambda x: x.new_empty((x.shape[0], 3)))
 define("wrong_count(Tensor x) -> (Tensor, Tensor)", lambda x: (torch.empty_like(x),) * 1)
 define("no_default(Tensor x, int n=1) -> Tensor", lambda x, n: torch.empty_like(x))
 define("fixed_size(Tensor x) -> Tensor", lambda x: x.new_empty((int(x.shape[0]), x.shape[1])))
@@ -92,3 +94,70 @@ def synchronises(x):
 
 define("synchronises(Tensor x) -> Tensor", torch.empty_like, synchronises)
 define("wrong_values(Tensor x) -> Tensor", torch.empty_like, lambda x: x + 2)
+
+
+# ---- right for the first set of sizes, the first dtype, the first call or contiguous inputs only
+
+
+def other_shape_in_one_size(x):
+    return x + 1 if x.shape[0] == 5 else (x + 1).flatten()
+
+
+def returns_input_in_one_size(x):
+    return x + 1 if x.shape[0] != 13 else x
+
+
+CALLS = []
+
+
+def writes_argument_later(x):
+    CALLS.append(1)
+    result = x + 1
+    if len(CALLS) > 2:
+        x.zero_()
+    return result
+
+
+define("other_shape_in_one_size(Tensor x) -> Tensor", torch.empty_like, other_shape_in_one_size)
+define("returns_input_in_one_size(Tensor x) -> Tensor", torch.empty_like, returns_input_in_one_size)
+define("writes_argument_later(Tensor x) -> Tensor", torch.empty_like, writes_argument_later)
+define("host_random(Tensor x) -> Tensor", torch.empty_like, lambda x: x + random.random())
+define(
+    "meta_of_one_dtype(Tensor x) -> Tensor",
+    lambda x: torch.empty_like(x, dtype=torch.float16),
+    lambda x: x + 1,
+)
+define(
+    "strides_of_input(Tensor x) -> Tensor",
+    lambda x: x.new_empty(x.shape),
+    lambda x: torch.empty_like(x).copy_(x),
+)
+define("absolute(Tensor x) -> Tensor", torch.empty_like, torch.abs)
+
+define("root(Tensor x) -> Tensor", torch.empty_like)
+
+
+def clamp_(x):
+    x.clamp_(max=10)
+
+
+define("clamp_(Tensor(a!) x) -> ()", lambda x: None, clamp_)
+define("relu_(Tensor(a!) x) -> ()", lambda x: None)
+define("draws(Tensor x) -> Tensor", torch.empty_like, lambda x: x + torch.rand_like(x))
+
+
+def captured():
+    return torch.npu.is_current_stream_capturing()
+
+
+define("none_written(Tensor x, Tensor(a!)? y) -> ()", lambda x, y: None)
+define(
+    "other_when_captured(Tensor x) -> Tensor",
+    torch.empty_like,
+    lambda x: x + (123 if captured() else 1),
+)
+define(
+    "other_shape_when_captured(Tensor x) -> Tensor",
+    torch.empty_like,
+    lambda x: (x + 1).flatten() if captured() and x.shape[0] != 5 else x + 1,
+)
