@@ -32,8 +32,8 @@ def layout_problem(subject: Subject, made: fake.FakeCall) -> str:
     """Say which results of a call share memory, or have strides that the rule does not give."""
     if not _is_python(subject):
         return ""
-    ruled = _declared(subject, made.given)[0] is not None
-    return _shared(made) or (_layout(made) if ruled else "")
+    rule = _declared(subject, made.given)[0]
+    return _shared(made, rule) or ("" if rule is None else _layout(made))
 
 
 def problem(subject: Subject, evidence: dict[str, Any]) -> str:
@@ -80,14 +80,15 @@ def _declared(subject: Subject, given: Any) -> tuple[Any, str]:
     return (None if isinstance(rule, str) else rule), ""
 
 
-def _shared(made: fake.FakeCall) -> str:
-    """Find two results that are the same memory."""
+def _shared(made: fake.FakeCall, rule: Any) -> str:
+    """Find two results that are the same memory, although the rule does not make one of the other."""
     import torch
 
     tensors = [(i, t) for i, r in enumerate(made.results) for t in flat_tensors([r])]
     for position, (first, one) in enumerate(tensors):
         for second, two in tensors[position + 1 :]:
-            if torch._C._is_alias_of(one, two):
+            declared = rule is not None and first != second and rule[first] is rule[second]
+            if torch._C._is_alias_of(one, two) and not declared:
                 return f"results {first} and {second} of the Meta kernel share their memory; allocate each"
     return ""
 
