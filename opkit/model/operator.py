@@ -161,6 +161,11 @@ class OpSpec:
         """`base` or `base.overload`."""
         return str(self.schema.name)
 
+    @property
+    def corrects(self) -> str:
+        """What is wrong with the Meta kernel that the operator's package has; empty where nothing is said."""
+        return str(dict(self.extra).get("corrects") or "")
+
 
 @dataclass(frozen=True)
 class Suppression:

@@ -43,7 +43,7 @@ _OTHER_KEYS = [
     "autogen",
     "variants",
 ]
-_OPKIT_KEYS = ("meta", "ge", "cases", "reference", "kernel", "side_effect")
+_OPKIT_KEYS = ("meta", "ge", "cases", "reference", "kernel", "side_effect", "corrects")
 _KNOWN_KEYS = (*_VERSION_KEYS, *_OTHER_KEYS, *_OPKIT_KEYS)
 
 

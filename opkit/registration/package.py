@@ -24,10 +24,14 @@ class Registered:
     kept: tuple[str, ...]
     # (name, why it has none).
     refused: tuple[tuple[str, str], ...]
+    # (name, what was wrong with it): they had one, and have opkit's in its place.
+    corrected: tuple[tuple[str, str], ...] = ()
 
 
 # Registrations live as long as their Library objects.
 _KEPT: list[object] = []
+# Operators whose Meta kernel is a correction already.
+_CORRECTED: set[str] = set()
 
 
 def register(
@@ -41,9 +45,9 @@ def register(
     """Register Meta kernels in this process.
 
     `what` is "torch_npu" for opkit's own rules of its operators, a YAML file, or an OpFile. An operator that
-    has a Meta kernel keeps it, unless `replace` says that the rule takes its place. Of a package's operators
-    those that cannot be registered are listed in `refused`; for files of your own they are an error.
-    `environment` is this machine unless given.
+    has a Meta kernel keeps it, unless its entry says with `corrects` what is wrong with it, or `replace` says
+    that every rule takes its place. Of a package's operators those that cannot be registered are listed in
+    `refused`; for files of your own they are an error. `environment` is this machine unless given.
 
     Raises OpkitError for mistakes in a file or a rule that is no use, and RuntimeError when an operator is
     registered already with another schema.
@@ -65,11 +69,22 @@ def _file(
     specs = {_qualified(spec, namespace): spec for spec in op_file.operators}
     before = [name for name in specs if is_defined(name) and has_meta(name)]
     register_file(op_file, style, namespace, environment)
-    if replace:
-        for name in before:
-            _replace(name, specs[name], op_file, namespace, environment or Environment())
-        before = []
-    return Registered(tuple(n for n in specs if n not in before), tuple(before), ())
+    corrected = tuple((name, specs[name].corrects) for name in before if _needs_correction(name, specs[name]))
+    replaced = before if replace else [name for name, _ in corrected]
+    for name in replaced:
+        _replace(name, specs[name], op_file, namespace, environment or Environment())
+    _CORRECTED.update(name for name, _ in corrected)
+    return Registered(
+        registered=tuple(n for n in specs if n not in before or n in replaced and n not in dict(corrected)),
+        kept=tuple(n for n in before if n not in replaced),
+        refused=(),
+        corrected=corrected,
+    )
+
+
+def _needs_correction(name: str, spec: OpSpec) -> bool:
+    """Tell whether the Meta kernel that the operator has is one its entry calls wrong."""
+    return bool(spec.corrects) and name not in _CORRECTED
 
 
 def _replace(name: str, spec: OpSpec, op_file: OpFile, namespace: str, environment: Environment) -> None:
@@ -112,19 +127,24 @@ def _package(
     from opkit.registration.machine import machine_environment
 
     environment = environment or machine_environment()
-    registered, kept, refused = [], [], []
+    registered, kept, refused, corrected = [], [], [], []
     for op_file in files:
         for spec in op_file.operators:
             name = _qualified(spec, namespace)
             if not is_defined(name):
                 refused.append((name, "the installed torch_npu has no such operator"))
-            elif has_meta(name) and not replace:
+                continue
+            correction = has_meta(name) and _needs_correction(name, spec)
+            if has_meta(name) and not (replace or correction):
                 kept.append(name)
             elif problem := _one(name, spec, op_file, namespace, environment):
                 refused.append((name, problem))
+            elif correction:
+                corrected.append((name, spec.corrects))
+                _CORRECTED.add(name)
             else:
                 registered.append(name)
-    return Registered(tuple(registered), tuple(kept), tuple(refused))
+    return Registered(tuple(registered), tuple(kept), tuple(refused), tuple(corrected))
 
 
 def _one(name: str, spec: OpSpec, op_file: OpFile, namespace: str, environment: Environment) -> str:
