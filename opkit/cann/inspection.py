@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from opkit.cann import build, cache, load, settings, wheels
+from opkit.cann import build, cache, load, settings, toolkit, wheels
 from opkit.errors import OpkitError
 
 # What torchair and npugraph_ex import and the torch_npu wheel does not declare.
@@ -31,7 +31,7 @@ class Finding:
 
 def inspect_machine() -> list[Finding]:
     """Look at everything that running operators needs, without a build and without importing torch."""
-    looks = (_python, _torch, _torch_npu, _versions, _runtime, _soc, _compiler, _cache, _packages)
+    looks = (_python, _torch, _torch_npu, _versions, _runtime, _toolkit, _soc, _compiler, _cache, _packages)
     return [finding for look in looks for finding in _guarded(look)]
 
 
@@ -81,6 +81,15 @@ def _runtime() -> list[Finding]:
     asked = " (OPKIT_STAND_IN)" if os.environ.get("OPKIT_STAND_IN") == "1" else ""
     why = f"CANN in {cann}, but no NPU device" if cann and not load.has_device() else "no CANN here"
     return [Finding("runtime", "ok", f"stand-in{asked or f': {why}'}")]
+
+
+def _toolkit() -> list[Finding]:
+    wrong = toolkit.why_unusable()
+    if not wrong:
+        return []
+    status, outcome = ("note", "the stand-in goes without it") if load.choose_stand_in() else ("missing", "")
+    fix = f"source the set_env.sh of CANN's toolkit, or: unset {toolkit.HOME}"
+    return [Finding("toolkit", status, f"{wrong}{f'; {outcome}' if outcome else ''}", fix)]
 
 
 def _soc() -> list[Finding]:

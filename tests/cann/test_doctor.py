@@ -117,3 +117,29 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     code, findings = doctor()
     assert code == 1
     assert "Ascend1" in findings["soc"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("home", "opp", "text"),
+    [
+        ("nowhere", "opp", "there is no such directory"),
+        ("home", "", "ASCEND_OPP_PATH names no directory"),
+        ("home", "opp", "which has no compiler"),
+        ("complete", "opp", ""),
+    ],
+)
+def test_a_toolkit_that_torch_npu_would_refuse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str, opp: str, text: str
+) -> None:
+    for part in ("home/runtime", "complete/runtime", "complete/compiler", "opp"):
+        (tmp_path / part).mkdir(parents=True)
+    monkeypatch.setattr(metadata, "version", lambda name: "1")
+    monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path / home))
+    monkeypatch.setenv("ASCEND_OPP_PATH", str(tmp_path / opp) if opp else "")
+    code, findings = doctor()
+    assert code == 0  # The stand-in goes without it.
+    assert ("toolkit" in findings) == bool(text)
+    if text:
+        assert findings["toolkit"]["status"] == "note"
+        assert text in findings["toolkit"]["value"]
+        assert "unset ASCEND_HOME_PATH" in findings["toolkit"]["fix"]
