@@ -15,7 +15,6 @@ from opkit.errors import OpkitError
 
 # What torchair and npugraph_ex import and the torch_npu wheel does not declare.
 UNDECLARED = ("protobuf", "packaging", "numpy", "attrs", "decorator", "psutil", "scipy", "ml_dtypes")
-TESTED = "2.13"  # the torch, and torch_npu, that CI proves on
 _NEEDED = ("protobuf", "packaging", "numpy")
 
 
@@ -50,16 +49,14 @@ def _torch() -> list[Finding]:
     found = wheels.find_wheel("torch")
     if found:
         return [Finding("torch", "ok", found.version)]
-    torch_npu = wheels.find_wheel("torch_npu")
-    fix = wheels.install_torch(wheels.wanted_torch(torch_npu)) if torch_npu else "pip install 'opkit[npu]'"
-    return [Finding("torch", "missing", "not installed", fix)]
+    return [Finding("torch", "missing", "not installed", wheels.install_pair())]
 
 
 def _torch_npu() -> list[Finding]:
     found = wheels.find_wheel("torch_npu")
     if found:
         return [Finding("torch_npu", "ok", found.version)]
-    return [Finding("torch_npu", "missing", "not installed", "pip install 'opkit[npu]'")]
+    return [Finding("torch_npu", "missing", "not installed", wheels.install_pair())]
 
 
 def _versions() -> list[Finding]:
@@ -68,8 +65,9 @@ def _versions() -> list[Finding]:
         return []
     wheels.check_match(torch, torch_npu)
     wanted = wheels.wanted_torch(torch_npu)
-    value = f"torch_npu {torch_npu.version} is built for torch {wanted}; opkit is tested on {TESTED}"
-    if torch.version.startswith(TESTED):
+    tested = wheels.TESTED.rpartition(".")[0]
+    value = f"torch_npu {torch_npu.version} is built for torch {wanted}; opkit is tested on {tested}"
+    if torch.version.startswith(f"{tested}."):
         return [Finding("versions", "ok", value)]
     return [Finding("versions", "note", f"{value}, others may differ")]
 

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from opkit.cann import wheels
+from opkit.cann.errors import WheelError
 from opkit.cann.wheels import Wheel
 from opkit.cli.doctor import command
 
@@ -58,8 +59,24 @@ def test_no_torch_npu(machine: dict[str, Wheel]) -> None:
     code, findings = doctor()
     assert code == 1
     assert findings["torch_npu"] == {
-        "name": "torch_npu", "status": "missing", "value": "not installed", "fix": "pip install 'opkit[npu]'",
-    }  # fmt: skip
+        "name": "torch_npu",
+        "status": "missing",
+        "value": "not installed",
+        "fix": "pip install torch_npu==2.13.0 'opkit[npu]'",  # that of the torch which is here
+    }
+
+
+@pytest.mark.parametrize("absent", [("torch", "torch_npu"), ("torch",)])
+def test_the_pair_is_installed_with_torch_first(machine: dict[str, Wheel], absent: tuple[str, ...]) -> None:
+    for name in absent:
+        del machine[name]
+    torch = "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
+    pair = f"{torch}, then pip install torch_npu==2.13.0 'opkit[npu]'"
+    _, findings = doctor()
+    assert {findings[name]["fix"] for name in absent} == {pair}
+    with pytest.raises(WheelError) as caught:
+        wheels.find_wheels()
+    assert caught.value.help == pair
 
 
 def test_no_torch_names_the_one_that_torch_npu_needs(machine: dict[str, Wheel]) -> None:
