@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from opkit.prove.mutants import worker
+from opkit.prove.mutants.bench import Judgement
 from opkit.prove.mutants.catalogue import KINDS
 from opkit.prove.mutants.matrix import EQUIVALENT, KILLED, NOT_APPLICABLE, SURVIVED, Baseline, Matrix, Verdict
 from opkit.prove.mutants.run import self_test
@@ -129,3 +131,48 @@ def test_nothing_killed_or_not_entered_fails() -> None:
     assert not Matrix(Runtime("none", "", "", ""), (), ()).passes
     found = _matrix(EQUIVALENT)
     assert not Matrix(found.runtime, found.baselines, found.verdicts[1:]).passes
+
+
+class _Bench:
+    """Judges the unmutated operator as told."""
+
+    def __init__(self, stage: str) -> None:
+        self.stage = stage
+
+    def judge(self, item: object) -> Judgement:
+        return Judgement(self.stage, "")
+
+
+def _held(
+    monkeypatch: pytest.MonkeyPatch, healthy: bool, stage: str, count: int
+) -> tuple[list[str], int | None]:
+    """Hold back so many verdicts, commit them, and give what was sent and how many are to be looked at again."""
+    events: list[dict[str, Any]] = []
+    operator = object.__new__(worker._Operator)
+    operator.bench = _Bench(stage)  # type: ignore[assignment]
+    operator.held = [{"kind": "meta-raises", "place": str(i), "outcome": KILLED} for i in range(count)]
+    monkeypatch.setattr(operator, "_send", lambda event, **values: events.append({"event": event, **values}))
+    monkeypatch.setattr(worker, "_healthy", lambda original: healthy)
+    try:
+        operator._commit(None)  # type: ignore[arg-type]
+    except worker.Polluted:
+        pass
+    again = next((e["again"] for e in events if e["event"] == "polluted"), None)
+    return [e["place"] for e in events if e["event"] == "mutant"], again
+
+
+@pytest.mark.parametrize(
+    ("healthy", "stage", "count", "sent", "again"),
+    [
+        (True, "", 3, ["0", "1", "2"], None),
+        # One of the three broke the process: the verdicts after it may be about that.
+        (False, "", 3, [], 3),
+        (True, "dynamo", 3, [], 3),
+        # The only one broke it: its verdict came first.
+        (False, "", 1, ["0"], 0),
+    ],
+)
+def test_verdicts_count_only_if_the_unmutated_operator_still_enters(
+    monkeypatch: pytest.MonkeyPatch, healthy: bool, stage: str, count: int, sent: list[str], again: int | None
+) -> None:
+    assert _held(monkeypatch, healthy, stage, count) == (sent, again)
