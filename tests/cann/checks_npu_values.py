@@ -245,3 +245,22 @@ def check_cache_updates():
     torch_npu.npu_scatter_nd_update_(table, rows, new[:, 0].npu())
     assert torch.equal(table[[0, 2]].cpu(), new[:, 0])
     assert not table[[1, 3]].any()
+
+
+def check_atb_operators_are_launched_and_marked():
+    key, value, cache = (torch.randn(2, 2, 32).half().npu() for _ in range(3))
+    caches = [torch.zeros(8, 16, 2, 32).half().npu() for _ in range(2)]
+    slots = torch.tensor([3, 20], dtype=torch.int32).npu()
+    device.launches()
+    torch_npu._npu_reshape_and_cache(key, value, *caches, slots)
+    (launch,) = device.launches()
+    assert launch.name == "atb ReshapeAndCache"
+    assert [2, 2, 32] in [argument["shape"] for argument in launch.arguments], launch.arguments
+    assert key.data_ptr() in [argument["storage"] for argument in launch.arguments]
+    assert all(is_uncomputed(x) for x in caches)
+    out = torch.empty(2, 4, 32).half().npu()
+    table, lengths = torch.zeros(2, 4, dtype=torch.int32).npu(), torch.tensor([3, 4], dtype=torch.int32)
+    query = torch.randn(2, 4, 32).half().npu()
+    torch_npu._npu_paged_attention(query, *caches, 2, 4, 0.1, table, lengths, out)
+    assert uncomputed_source(out) == "atb::_npu_paged_attention"
+    assert not is_uncomputed(cache)

@@ -57,13 +57,23 @@ def test_each_kind_of_name_gets_its_kind_of_stub() -> None:
     names = CannNames(
         (),
         ("aclrtHave", "aclrtMiss", "_ZN2ge5Graph4LostEv"),
-        ("HcclSend", "aclprofCreateConfig", "aclnnAdd", "aclnnAddGetWorkspaceSize", "GeSessionLoadGraph"),
+        (
+            "HcclSend",
+            "aclprofCreateConfig",
+            "aclnnAdd",
+            "aclnnAddGetWorkspaceSize",
+            "GeSessionLoadGraph",
+            "AtbRing",
+            "AtbRingGetWorkspaceSize",
+            "AtbParam",
+        ),
     )
     source = stub_source(names, frozenset({"aclrtHave"}), ["aclnnMine"])
     stubs = {line for line in source.splitlines() if line.endswith(")") and not line.startswith(("#", " "))}
     assert stubs == {
         "C(aclrtMiss, 207000)", "CXX(_ZN2ge5Graph4LostEv)", "C(HcclSend, 5)", "C(aclprofCreateConfig, 0)",
         "KERNEL(aclnnAdd)", "KERNEL(aclnnMine)",
+        "ATB_KERNEL(AtbRing)",
     }  # fmt: skip
 
 
