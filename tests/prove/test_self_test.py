@@ -146,7 +146,7 @@ class _Bench:
 def _held(
     monkeypatch: pytest.MonkeyPatch, healthy: bool, stage: str, count: int
 ) -> tuple[list[str], int | None]:
-    """Hold back so many verdicts, commit them, and give what was sent and how many are to be looked at again."""
+    """Hold back verdicts and commit them; give what was sent and how many must be looked at again."""
     events: list[dict[str, Any]] = []
     operator = object.__new__(worker._Operator)
     operator.bench = _Bench(stage)  # type: ignore[assignment]
