@@ -43,6 +43,10 @@ class Wiring:
         checks = (self._inputs, self._attributes, self._outputs, self._writes)
         return next((text for check in checks for text in check()), "")
 
+    def input_problem(self) -> str:
+        """Give the first input that is wrong, or ""."""
+        return next(self._inputs(), "")
+
     def attribute_problem(self) -> str:
         """Give the first attribute that is wrong, or ""."""
         return next(self._attributes(), "")

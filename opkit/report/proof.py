@@ -128,8 +128,13 @@ def _ge(evidence: Mapping[str, Any]) -> str:
     ]
     nodes += [f"{out} -> {name}" for out, name in evidence.get("written back", {}).items()]
     runs = evidence.get("run") or f"{evidence.get('runs', 0)} runs"
-    once = evidence.get("attributes seen with one value", {})
-    seen = [f"attributes seen with one value: {', '.join(once)}"] if once else []
+    keys = (
+        "attributes seen with one value",
+        "flags not told apart",
+        "optionals never given",
+        "optionals never None",
+    )
+    seen = [f"{key}: {', '.join(evidence[key])}" for key in keys if key in evidence]
     return "; ".join([*nodes, str(runs), str(evidence.get("sizes", "")), *seen])
 
 

@@ -28,8 +28,17 @@ WRONG = {
     "swapped_flags": "converted again with f=False, g=True: attribute `f` is True, the case gives False",
     "reversed_list": "converted again with a=[3, 4]: attribute `a` is [4, 3], the case gives [3, 4]",
     "called": "the operator by itself, with the inputs of the case: input `x` of Called is fed by z instead",
+    "drops_optional": "with y given, as in no case: input `y` of DropsOptional is fed by nothing",
+    "given_only": "with y None, as in no case: input `y` of GivenOnly is fed by x instead of nothing",
 }
-RIGHT = ["narrowed_and_compared", "widened", "flags", "called_and_right"]
+RIGHT = [
+    "narrowed_and_compared",
+    "widened",
+    "flags",
+    "called_and_right",
+    "optional_and_right",
+    "optional_refused",
+]
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +67,10 @@ def test_right(proof: Proof, name: str) -> None:
 
 def test_all_are_listed(proof: Proof) -> None:
     assert {operator.name for operator in proof.operators} == {*WRONG, *RIGHT}
+
+
+def test_an_optional_that_cannot_be_given_is_named(proof: Proof) -> None:
+    for name, expected in (("optional_refused", "y is for later"), ("optional_and_right", None)):
+        [ge] = [stage for stage in mode_of(proof, name).stages if stage.name == "ge"]
+        refused = ge.evidence.get("optionals never given")
+        assert refused is None if expected is None else expected in refused["y"]

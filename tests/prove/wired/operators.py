@@ -111,3 +111,34 @@ wire(
     lambda x, z, n: x - z + n,
     lambda x, z, n, meta_outputs=None: node("CalledAndRight", attrs={"n": Int(n)}, x=x, z=z),
 )
+
+
+# Optional inputs of which the cases show one side only.
+def add_if_given(x, y=None):
+    return x + 1 if y is None else x + y
+
+
+def passes_what_it_has(x, y=None, meta_outputs=None):
+    return node("GivenOnly", ("z",), x=x, y=x if y is None else y)
+
+
+OPTIONAL = "(Tensor x, Tensor? y=None) -> Tensor"
+wire(
+    "drops_optional" + OPTIONAL,
+    add_if_given,
+    lambda x, y=None, meta_outputs=None: node("DropsOptional", ("z",), x=x),
+)
+wire("given_only" + OPTIONAL, add_if_given, passes_what_it_has)
+wire(
+    "optional_and_right" + OPTIONAL,
+    add_if_given,
+    lambda x, y=None, meta_outputs=None: node("OptionalAndRight", ("z",), x=x, y=y),
+)
+
+
+def must_be_none(x, y=None, meta_outputs=None):
+    assert y is None, "y is for later"
+    return node("OptionalRefused", ("z",), x=x, y=y)
+
+
+wire("optional_refused" + OPTIONAL, add_if_given, must_be_none)
