@@ -46,6 +46,8 @@ class Finding:
     launches: tuple[str, ...]
     # opkit ships a rule for it.
     rule: bool
+    # The rule says what is wrong with the Meta kernel, and `opkit.register` puts it in its place.
+    corrected: bool
     # Why it ships none, where that is known.
     no_rule: str
     # The rule says that a result can be an argument itself, which the schema does not say.
@@ -104,7 +106,7 @@ def _shared(finding: Finding) -> Verdict | None:
         because = f", and opkit no rule: {finding.no_rule}" if finding.no_rule else ""
         return Verdict(CANNOT, f"it has no Meta kernel{because}")
     refusals = [difference for difference in finding.signature if not _is_other_default(difference)]
-    if refusals:
+    if refusals and not finding.corrected:
         return Verdict(CANNOT, f"its Meta kernel cannot be called as its schema says: {refusals[0]}")
     if finding.mutation_problem:
         return Verdict(CANNOT, finding.mutation_problem)
@@ -121,7 +123,7 @@ def _is_other_default(difference: str) -> bool:
 
 
 def _needs(finding: Finding) -> str:
-    if finding.meta == "none":
+    if finding.meta == "none" or finding.corrected:
         return 'with opkit.register("torch_npu")'
     others = [difference for difference in finding.signature if _is_other_default(difference)]
     return f"but its Meta kernel has another default: {others[0]}" if others else ""

@@ -131,6 +131,7 @@ def _assembled(
             **_converter(converters.facts.get(name)),
             **_kernel(aclnn_only.facts.get(name), kernels.facts.get(name)),
             rule=name in rules,
+            corrected=name in rules and bool(rules[name].corrects),
             no_rule=reasons.get(name, ""),
             returns_argument=name in rules and _returns_argument(rules[name]),
         )

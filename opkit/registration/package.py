@@ -75,7 +75,7 @@ def _file(
         _replace(name, specs[name], op_file, namespace, environment or Environment())
     _CORRECTED.update(name for name, _ in corrected)
     return Registered(
-        registered=tuple(n for n in specs if n not in before or n in replaced and n not in dict(corrected)),
+        registered=tuple(n for n in specs if n not in before or (n in replaced and n not in dict(corrected))),
         kept=tuple(n for n in before if n not in replaced),
         refused=(),
         corrected=corrected,

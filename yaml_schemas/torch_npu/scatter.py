@@ -1,4 +1,4 @@
-"""Meta functions of torch_npu's scatter operators that write to copies of their argument, with its strides."""
+"""Meta functions of torch_npu's scatter operators that write to copies, which keep the strides."""
 
 from __future__ import annotations
 
