@@ -44,7 +44,7 @@ def test_native_tests_under_sanitizers(tmp_path: Path) -> None:
             "-o", "addopts=", "-k", _KEPT, str(HERE / "test_acl.py"), str(HERE / "test_capture.py"),
         ],
         env=environment(changes), cwd=HERE.parent.parent,
-        capture_output=True, text=True, timeout=900, check=False,
+        capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
