@@ -55,7 +55,7 @@ class Signature:
         """The arguments of a call that passes everything on."""
         return (
             *(self.spelling[a.name] for a in schema.positional),
-            *(f"{a.name}={self.spelling[a.name]}" for a in schema.keyword_only),
+            *(_named(a.name, self.spelling[a.name]) for a in schema.keyword_only),
         )
 
 
@@ -80,6 +80,11 @@ def signature(schema: OperatorSchema, taken: Collection[str] = ()) -> Signature:
             default = "" if a.default is None else f", {default_text(a)}"
             prologue.append(f"{spelling[a.name]} = {rest}.pop({quoted(a.name)}{default})")
     return Signature(tuple(parameters), spelling, tuple(prologue), returns_annotation(schema.returns))
+
+
+def _named(name: str, value: str) -> str:
+    """Print an argument passed by name, also by one that Python reserves."""
+    return f"**{{{quoted(name)}: {value}}}" if keyword.iskeyword(name) else f"{name}={value}"
 
 
 def _safe(name: str, names: Collection[str], taken: Collection[str]) -> str:

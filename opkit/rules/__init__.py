@@ -30,6 +30,7 @@ RULES = (
     "opk115_several_out",
     "opk118_missing_file",
     "opk119_two_rules",
+    "opk120_python_keyword",
 )
 # Checks of what op-plugin's own generator makes of an entry, for every section.
 GENERATOR_RULES = ("opk116_generator_limit", "opk117_version_limit")

@@ -58,6 +58,7 @@ PAGES = {
     "OPK117": "opk117_version_limit",
     "OPK118": "opk118_missing_file",
     "OPK119": "opk119_two_rules",
+    "OPK120": "opk120_python_keyword",
     "OPK201": "opk201_no_rule",
     "OPK202": "opk202_unknown_name",
     "OPK203": "opk203_unknown_helper",

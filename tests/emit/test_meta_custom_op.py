@@ -168,3 +168,9 @@ def test_the_summary_counts() -> None:
     two = entry("t::f(Tensor x) -> Tensor", RULE) + f"  - func: t::g(Tensor x) -> Tensor\n    {RULE}\n"
     text = emit_meta(op_file(two), "custom-op")
     assert text.startswith('"""2 custom operators and their Meta kernels.')
+
+
+def test_names_that_python_reserves() -> None:
+    text = emitted("f(Tensor x, *, int lambda, float from=1.0) -> Tensor", RULE)
+    compile(text, "meta.py", "exec")
+    assert '**{"lambda": lambda_}, **{"from": from_}' in " ".join(text.split())
