@@ -7,10 +7,10 @@ and a mutating operator with any argument of such a name.
 
 Why it matters
 --------------
-torch writes graphs as Python text and compiles it. There keyword-only arguments are passed by name, and so are
-all arguments of a mutating operator: `npu.my_op(x, lambda = 3)` is no Python, and compiling stops with
-"SyntaxError: invalid syntax". The operator works in eager. A positional argument of another operator is passed
-without its name.
+torch writes graphs as Python text and compiles it. There keyword-only arguments are passed by name, and so
+are all arguments of a mutating operator: `npu.my_op(x, lambda = 3)` is no Python, and compiling stops with
+"SyntaxError: invalid syntax". The operator works in eager. A positional argument of another operator is
+passed without its name.
 
 Example
 -------
