@@ -66,8 +66,8 @@ class Matrix:
     def passes(self) -> bool:
         """Tell whether every operator enters unmutated, something was killed and nothing survived."""
         entered = all(b.outcome == "enters" for b in self.baselines)
-        killed = {(v.operator, v.style) for v in self.verdicts if v.outcome == KILLED}
-        wanted = {(b.operator, b.style) for b in self.baselines}
+        killed = {(v.file, v.operator, v.style) for v in self.verdicts if v.outcome == KILLED}
+        wanted = {(b.file, b.operator, b.style) for b in self.baselines}
         return bool(wanted) and entered and wanted <= killed and not self.survivors
 
     def count(self, outcome: str) -> int:

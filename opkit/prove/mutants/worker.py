@@ -149,7 +149,9 @@ class _Operator:
             looked = kind.group == META and kind.by_results and not item.problem
             reason = same.evidence(original, item) if looked else ""
             outcome = EQUIVALENT if reason else SURVIVED
-        seen = opcheck.findings(item) if compare and kind.shown_on_cpu else None
+        # In a process that the mutant broke, whatever opcheck says is about that.
+        asked = compare and kind.shown_on_cpu and _healthy(original)
+        seen = opcheck.findings(item) if asked else None
         self._result(
             kind, place, outcome, stage=judged.stage, reason=reason, case=judged.case, opcheck=seen,
             seconds=seconds,
