@@ -135,7 +135,8 @@ def _ge(evidence: Mapping[str, Any]) -> str:
         "optionals never None",
     )
     seen = [f"{key}: {', '.join(evidence[key])}" for key in keys if key in evidence]
-    return "; ".join([*nodes, str(runs), str(evidence.get("sizes", "")), *seen])
+    folded = [evidence["folded"]] if "folded" in evidence else []
+    return "; ".join([*nodes, *folded, str(runs), str(evidence.get("sizes", "")), *seen])
 
 
 _SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {

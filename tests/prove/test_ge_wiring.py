@@ -30,6 +30,8 @@ WRONG = {
     "called": "the operator by itself, with the inputs of the case: input `x` of Called is fed by z instead",
     "drops_optional": "with y given, as in no case: input `y` of DropsOptional is fed by nothing",
     "given_only": "with y None, as in no case: input `y` of GivenOnly is fed by x instead of nothing",
+    "no_rows_and_swapped": "the results have no elements: torchair puts a constant in the operator's place; "
+    "with 3 for every size of 0: input `x` of NoRowsAndSwapped is fed by y instead of x",
 }
 RIGHT = [
     "narrowed_and_compared",
@@ -38,6 +40,7 @@ RIGHT = [
     "called_and_right",
     "optional_and_right",
     "optional_refused",
+    "no_rows",
 ]
 
 

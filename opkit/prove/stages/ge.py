@@ -13,6 +13,7 @@ from typing import Any
 from opkit.cann.ge_graph import GeGraph, GeNode
 from opkit.emit.ge_binding import Binding, bind
 from opkit.model.diagnostic import Severity
+from opkit.model.operator import Case, CaseValue, TensorSpec
 from opkit.prove import ge_trace, registered_ir
 from opkit.prove.attributes import converted, look_again
 from opkit.prove.observe import needs_kernels
@@ -20,13 +21,16 @@ from opkit.prove.optionals import look_at_optionals
 from opkit.prove.protocol import StageResult, failed, proved
 from opkit.prove.stages.dynamo import explain
 from opkit.prove.stages.npugraph_ex import call_compiled, describe_sizes, guard_of, judge, no_recompile
-from opkit.prove.subject import Subject, first_line, on_npu
+from opkit.prove.subject import Subject, first_line, flat_tensors, on_npu
 from opkit.prove.values import size_order, sizes
 from opkit.prove.wiring import Wiring
 
 NAME = "ge"
 # Nodes torchair makes itself, whose attributes say nothing about the operator.
 _PLUMBING = {"Data", "RefData", "Const", "TensorMove", "Identity", "Assign", "NetOutput"}
+# The key of the evidence for a graph without the operator, since torchair knows its empty results.
+_FOLDED = "folded"
+_FOR_ZERO = 3
 # What the stand-in says when nothing interprets GE graphs.
 _NO_INTERPRETER = "only when an interpreter is set"
 
@@ -50,8 +54,9 @@ def run(subject: Subject) -> StageResult:
         or registered_ir.problem(binding.prototype)
         or _dynamic(subject, evidence)
     )
-    alone = replace(subject, call=None, runs=[])
-    if not problem and subject.call is not None:
+    case = _grown(subject.case) if _FOLDED in evidence else subject.case
+    alone = replace(subject, call=None, runs=[], case=case)
+    if not problem and (subject.call is not None or _FOLDED in evidence):
         problem = _alone(alone, binding, evidence)
     problem = problem or look_again(alone, binding, evidence) or look_at_optionals(alone, binding, evidence)
     return failed(NAME, problem, **evidence) if problem else proved(NAME, **evidence)
@@ -129,6 +134,10 @@ def _graph(subject: Subject, trace: ge_trace.Trace, binding: Binding, evidence: 
         return problem
     nodes = graph.of_type(wanted)
     types = ", ".join(sorted({node.type for node in graph.nodes}))
+    if not nodes and _FOLDED not in evidence and _nothing_to_compute(subject):
+        # As with other sizes of 0, only the values count; `_alone` looks at the wiring.
+        evidence[_FOLDED] = "the results have no elements: torchair puts a constant in the operator's place"
+        return ""
     if not nodes:
         return _misbuilt(trace, wanted) or f"the graph holds no {wanted} node, only {types}"
     if subject.call is None and len(nodes) != 1:
@@ -155,11 +164,38 @@ def _graph(subject: Subject, trace: ge_trace.Trace, binding: Binding, evidence: 
 def _alone(subject: Subject, binding: Binding, evidence: dict[str, Any]) -> str:
     """Judge the wiring of the operator by itself: in a `call:` anything may feed it."""
     graph, trace = converted(subject, subject.inputs(seed=1))
-    own: dict[str, Any] = {}
+    own = {_FOLDED: evidence[_FOLDED]} if _FOLDED in evidence else {}
     problem = graph if isinstance(graph, str) else _graph(subject, trace, binding, own)
     own.pop("graph", None)
     evidence.update(own)
-    return f"the operator by itself, with the inputs of the case: {problem}" if problem else ""
+    if not problem:
+        return ""
+    if _FOLDED in evidence:
+        return f"{evidence[_FOLDED]}; with {_FOR_ZERO} for every size of 0: {problem}"
+    return f"the operator by itself, with the inputs of the case: {problem}"
+
+
+def _grown(case: Case) -> Case:
+    """Give the case with another number for every size of 0."""
+
+    def dim(size: Any) -> Any:
+        return _FOR_ZERO if size == 0 else size
+
+    def grown(value: CaseValue) -> CaseValue:
+        if isinstance(value, tuple):
+            return tuple(map(grown, value))
+        return replace(value, dims=tuple(map(dim, value.dims))) if isinstance(value, TensorSpec) else value
+
+    return replace(
+        case,
+        inputs=tuple((name, grown(value)) for name, value in case.inputs),
+        dims=tuple((name, tuple(map(dim, values))) for name, values in case.dims),
+    )
+
+
+def _nothing_to_compute(subject: Subject) -> bool:
+    tensors = flat_tensors(_result_shapes(subject))
+    return bool(tensors) and not subject.spec.schema.mutated and all(t.numel() == 0 for t in tensors)
 
 
 def _misbuilt(trace: ge_trace.Trace, wanted: str) -> str:

@@ -142,3 +142,13 @@ def must_be_none(x, y=None, meta_outputs=None):
 
 
 wire("optional_refused" + OPTIONAL, add_if_given, must_be_none)
+
+
+# Results without elements, in whose place torchair puts a constant.
+TWO = "(Tensor x, Tensor y) -> Tensor"
+wire("no_rows" + TWO, lambda x, y: x + y, lambda x, y, meta_outputs=None: node("NoRows", ("z",), x=x, y=y))
+wire(
+    "no_rows_and_swapped" + TWO,
+    lambda x, y: x - y,
+    lambda x, y, meta_outputs=None: node("NoRowsAndSwapped", ("z",), x=y, y=x),
+)
