@@ -47,7 +47,10 @@ NPUGRAPH_EX = {
     "writes_argument_later": ("host", "the kernel writes x, which the schema declares as read-only"),
     "host_random": ("host", "two calls with the same inputs do not give the same"),
     "meta_of_one_dtype": ("host", "with T=float32: result 0 of the kernel is float32[3, 8]"),
-    "strides_of_input": ("host", "with non-contiguous inputs: result 0 of the kernel is float16[5, 7]"),
+    "strides_of_input": (
+        "host",
+        "float16[5, 7] strides [1, 5], the Meta kernel says float16[5, 7]; make what the kernel",
+    ),
     "decomposes": ("dynamo", "CompositeImplicitAutograd"),
     "effect_only": ("dynamo", "it is removed as dead code"),
     "graph_break": ("dynamo", " (functions.py:6)"),

@@ -8,7 +8,7 @@ from declarations import operator
 
 from opkit.errors import OpkitError
 from opkit.prove.subject import without_own_lines
-from opkit.prove.values import Inputs, inputs
+from opkit.prove.values import Contents, Inputs, inputs
 
 FUNC = "f(Tensor x, Tensor? y=None, Tensor[]? z=None) -> Tensor"
 
@@ -22,6 +22,23 @@ def test_a_named_dtype_is_its_first() -> None:
     found = made('{x: "T[2]", z: ["T[3]", "f32[1]"], T: [f16, i8]}')
     assert found.values["x"].dtype is torch.float16
     assert [tensor.dtype for tensor in found.values["z"]] == [torch.float16, torch.float32]
+
+
+def test_numbers_have_both_signs_and_stay_away_from_zero() -> None:
+    spec, _ = operator(
+        FUNC, "meta: {out: {size: x, dtype: x}}", 'cases: [{x: "f16[99]", z: ["i8[99]", "i64[99]"]}]'
+    )
+    for signed in (True, False):
+        found = inputs(spec.schema, spec.cases[0], contents=Contents(signed=signed))
+        x, (small, index) = found.values["x"], found.values["z"]
+        assert bool((x.abs() >= 0.25).all()) and bool((x > 0).any())
+        assert bool((x < 0).any()) == bool((small < 0).any()) == signed
+        assert bool((index >= 0).all())
+
+
+def test_every_dtype_of_a_name_is_made() -> None:
+    spec, _ = operator(FUNC, "meta: {out: {size: x, dtype: x}}", 'cases: [{x: "T[2]", T: [f16, i8]}]')
+    assert inputs(spec.schema, spec.cases[0], dtype=1).values["x"].dtype is torch.int8
 
 
 def test_contents_are_as_written() -> None:

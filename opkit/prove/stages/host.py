@@ -21,6 +21,7 @@ from opkit.prove.watch import has_meta
 NAME = "host"
 # How much larger numbers are in a last try to see a write.
 _LARGE = 64.0
+_STRIDED = "with non-contiguous inputs"
 
 
 def run(subject: Subject) -> StageResult:
@@ -43,7 +44,8 @@ def run(subject: Subject) -> StageResult:
     for where, call in () if wrong else _others(subject, evidence):
         wrong = call if isinstance(call, str) else _judge(subject, call)
         if wrong:
-            wrong = f"{where}: {wrong}"
+            hint = "; make what the kernel allocates contiguous, or give both the same strides"
+            wrong = f"{where}: {wrong}{hint if where == _STRIDED and 'Meta kernel says' in wrong else ''}"
             break
         calls += [] if isinstance(call, str) else [call]
     evidence["written"] = [place(path) for path in first.written]
@@ -123,7 +125,7 @@ def _others(subject: Subject, evidence: dict[str, Any]) -> Iterator[tuple[str, _
         evidence["non-contiguous inputs"] = f"refused: {first_line(error)}"
         return
     evidence["non-contiguous inputs"] = "accepted"
-    yield "with non-contiguous inputs", call
+    yield _STRIDED, call
 
 
 def _named(choices: Any, index: int) -> str:
