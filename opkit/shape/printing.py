@@ -238,6 +238,12 @@ def _conditional(node: Conditional, scope: Scope, want: str) -> Printed:
 
 def _sequence(node: Sequence, scope: Scope, want: str) -> Printed:
     items = [definite(printed(item, scope), item.mark) for item in node.items]
+    if want == "shape":
+        for node_, item in zip(node.items, items):
+            if item.base in (*SHAPES, "shapes", "tensor", "tensors"):
+                message = f"an item of a size is a number, `{item.text}` is not one"
+                help_ = "join shapes with +; a Tensor[] has a result of its own for each of its tensors"
+                raise RuleError(WRONG_KIND, message, node_.mark, help_)
     kind = "tensors" if items and all(i.base == "tensor" for i in items) else "shape"
     return Printed(f"[{', '.join(i.text for i in items)}]", kind)
 

@@ -88,6 +88,8 @@ def test_the_meta_dialect_prints_the_same_tree(text: str, want: str, expected: s
         ("npu_mystery_out_size(x)", "shape", "OPK203", "npu_mystery_out_size"),
         ("cdist_npu_output_size(x)", "shape", "OPK204", "takes 2 argument"),
         ("x.size(0)", "shape", "OPK206", "a shape is needed"),
+        ("[x.shape, x.shape]", "shape", "OPK206", "an item of a size is a number, `x.shape` is not one"),
+        ("[2, x]", "shape", "OPK206", "a result of its own for each of its tensors"),
         ("n", "dtype", "OPK206", "dtype_from_int"),
         ("x.stuff()", "value", "OPK202", "has no `stuff`"),
         ("is_gte_cann_version_820rc1() ? x : other", "shape", "OPK207", "--cann-version"),
