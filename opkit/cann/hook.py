@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from opkit.cann.toolkit import forget_unusable
+
 _TARGET = "torch_npu"
 
 
 def install_import_hook() -> None:
     """Has `equip` called after the import of torch_npu, or now. Calling it again is free."""
+    forget_unusable()
     if _TARGET in sys.modules:
         equip()
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from opkit.cann import build, cache, load, settings, wheels
+from opkit.cann import build, cache, load, settings, toolkit, wheels
 from opkit.errors import OpkitError
 
 # What torchair and npugraph_ex import and the torch_npu wheel does not declare.
 UNDECLARED = ("protobuf", "packaging", "numpy", "attrs", "decorator", "psutil", "scipy", "ml_dtypes")
-TESTED = "2.13"  # the torch, and torch_npu, that CI proves on
 _NEEDED = ("protobuf", "packaging", "numpy")
 
 
@@ -31,7 +30,7 @@ class Finding:
 
 def inspect_machine() -> list[Finding]:
     """Look at everything that running operators needs, without a build and without importing torch."""
-    looks = (_python, _torch, _torch_npu, _versions, _runtime, _soc, _compiler, _cache, _packages)
+    looks = (_python, _torch, _torch_npu, _versions, _runtime, _toolkit, _soc, _compiler, _cache, _packages)
     return [finding for look in looks for finding in _guarded(look)]
 
 
@@ -50,16 +49,14 @@ def _torch() -> list[Finding]:
     found = wheels.find_wheel("torch")
     if found:
         return [Finding("torch", "ok", found.version)]
-    torch_npu = wheels.find_wheel("torch_npu")
-    fix = wheels.install_torch(wheels.wanted_torch(torch_npu)) if torch_npu else "pip install 'opkit[npu]'"
-    return [Finding("torch", "missing", "not installed", fix)]
+    return [Finding("torch", "missing", "not installed", wheels.install_pair())]
 
 
 def _torch_npu() -> list[Finding]:
     found = wheels.find_wheel("torch_npu")
     if found:
         return [Finding("torch_npu", "ok", found.version)]
-    return [Finding("torch_npu", "missing", "not installed", "pip install 'opkit[npu]'")]
+    return [Finding("torch_npu", "missing", "not installed", wheels.install_pair())]
 
 
 def _versions() -> list[Finding]:
@@ -68,8 +65,9 @@ def _versions() -> list[Finding]:
         return []
     wheels.check_match(torch, torch_npu)
     wanted = wheels.wanted_torch(torch_npu)
-    value = f"torch_npu {torch_npu.version} is built for torch {wanted}; opkit is tested on {TESTED}"
-    if torch.version.startswith(TESTED):
+    tested = wheels.TESTED.rpartition(".")[0]
+    value = f"torch_npu {torch_npu.version} is built for torch {wanted}; opkit is tested on {tested}"
+    if torch.version.startswith(f"{tested}."):
         return [Finding("versions", "ok", value)]
     return [Finding("versions", "note", f"{value}, others may differ")]
 
@@ -81,6 +79,15 @@ def _runtime() -> list[Finding]:
     asked = " (OPKIT_STAND_IN)" if os.environ.get("OPKIT_STAND_IN") == "1" else ""
     why = f"CANN in {cann}, but no NPU device" if cann and not load.has_device() else "no CANN here"
     return [Finding("runtime", "ok", f"stand-in{asked or f': {why}'}")]
+
+
+def _toolkit() -> list[Finding]:
+    wrong = toolkit.why_unusable()
+    if not wrong:
+        return []
+    status, outcome = ("note", "the stand-in goes without it") if load.choose_stand_in() else ("missing", "")
+    fix = f"source the set_env.sh of CANN's toolkit, or: unset {toolkit.HOME}"
+    return [Finding("toolkit", status, f"{wrong}{f'; {outcome}' if outcome else ''}", fix)]
 
 
 def _soc() -> list[Finding]:

@@ -14,6 +14,7 @@ from opkit.cann.build import CORE, MANIFEST, library_directory
 from opkit.cann.errors import StandInError
 from opkit.cann.hook import install_import_hook
 from opkit.cann.settings import Settings, full_soc_name, read_settings
+from opkit.cann.toolkit import forget_unusable
 from opkit.cann.wheels import Wheels, find_wheels
 
 _BOOTSTRAP = Path(__file__).parent / "bootstrap"
@@ -155,6 +156,7 @@ def _load_stand_in(wheels: Wheels) -> Runtime:
             "call opkit.cann.load.ensure_runtime() first, or start the program with `opkit run`",
         )
     os.environ.update(_environment(directory, settings))
+    forget_unusable()
     for library in json.loads((directory / MANIFEST).read_text())["libraries"]:
         ctypes.CDLL(str(directory / library), ctypes.RTLD_GLOBAL)
     return Runtime("stand-in", directory, settings.soc, wheels.torch.version, wheels.torch_npu.version)

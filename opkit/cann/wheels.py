@@ -9,6 +9,8 @@ from pathlib import Path
 
 from opkit.cann.errors import WheelError
 
+TESTED = "2.13.0"  # the torch, and torch_npu, that CI proves on
+
 
 @dataclass(frozen=True)
 class Wheel:
@@ -47,12 +49,9 @@ def find_wheels() -> Wheels:
     torch_npu = find_wheel("torch_npu")
     torch = find_wheel("torch")
     if torch_npu is None:
-        raise WheelError("torch_npu is not installed", "pip install 'opkit[npu]', or pip install torch_npu")
+        raise WheelError("torch_npu is not installed", install_pair())
     if torch is None:
-        wanted = wanted_torch(torch_npu)
-        raise WheelError(
-            "torch is not installed", f"torch_npu {torch_npu.version} needs: {install_torch(wanted)}"
-        )
+        raise WheelError("torch is not installed", install_pair())
     check_match(torch, torch_npu)
     return Wheels(torch, torch_npu)
 
@@ -78,6 +77,20 @@ def check_match(torch: Wheel, torch_npu: Wheel) -> None:
             f"torch_npu {torch_npu.version} needs torch {wanted}, but torch {torch.version} is installed",
             f"{install_torch(wanted)}, or install the torch_npu of torch {torch.version.split('+')[0]}",
         )
+
+
+def install_pair() -> str:
+    """Give the commands that install what is missing of torch and torch_npu, the two of one version.
+
+    torch comes first and by its version: left to pip, it is the newest one, and a build for CUDA.
+    """
+    torch, torch_npu = find_wheel("torch"), find_wheel("torch_npu")
+    if torch_npu is not None:
+        version, npu_version = wanted_torch(torch_npu), torch_npu.version.split("+")[0]
+    else:
+        version = npu_version = ".".join(_release(torch.version)[:3]) if torch else TESTED
+    then = f"pip install torch_npu=={npu_version} 'opkit[npu]'"
+    return then if torch else f"{install_torch(version)}, then {then}"
 
 
 def install_torch(version: str) -> str:

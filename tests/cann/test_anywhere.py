@@ -46,3 +46,12 @@ def test_xdist_workers(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     assert "4 passed" in done.stdout
+
+
+def test_a_toolkit_that_is_not_there(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import torch\nprint(torch.ones(2).npu().sum().item())\n")
+    changes = {"ASCEND_HOME_PATH": str(tmp_path / "nowhere")}
+    done = run_opkit("run", "--stand-in", str(program), changes=changes)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "2.0" in done.stdout

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from opkit.cann import wheels
+from opkit.cann.errors import WheelError
 from opkit.cann.wheels import Wheel
 from opkit.cli.doctor import command
 
@@ -58,8 +59,24 @@ def test_no_torch_npu(machine: dict[str, Wheel]) -> None:
     code, findings = doctor()
     assert code == 1
     assert findings["torch_npu"] == {
-        "name": "torch_npu", "status": "missing", "value": "not installed", "fix": "pip install 'opkit[npu]'",
-    }  # fmt: skip
+        "name": "torch_npu",
+        "status": "missing",
+        "value": "not installed",
+        "fix": "pip install torch_npu==2.13.0 'opkit[npu]'",  # that of the torch which is here
+    }
+
+
+@pytest.mark.parametrize("absent", [("torch", "torch_npu"), ("torch",)])
+def test_the_pair_is_installed_with_torch_first(machine: dict[str, Wheel], absent: tuple[str, ...]) -> None:
+    for name in absent:
+        del machine[name]
+    torch = "pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
+    pair = f"{torch}, then pip install torch_npu==2.13.0 'opkit[npu]'"
+    _, findings = doctor()
+    assert {findings[name]["fix"] for name in absent} == {pair}
+    with pytest.raises(WheelError) as caught:
+        wheels.find_wheels()
+    assert caught.value.help == pair
 
 
 def test_no_torch_names_the_one_that_torch_npu_needs(machine: dict[str, Wheel]) -> None:
@@ -117,3 +134,29 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     code, findings = doctor()
     assert code == 1
     assert "Ascend1" in findings["soc"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("home", "opp", "text"),
+    [
+        ("nowhere", "opp", "there is no such directory"),
+        ("home", "", "ASCEND_OPP_PATH names no directory"),
+        ("home", "opp", "which has no compiler"),
+        ("complete", "opp", ""),
+    ],
+)
+def test_a_toolkit_that_torch_npu_would_refuse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str, opp: str, text: str
+) -> None:
+    for part in ("home/runtime", "complete/runtime", "complete/compiler", "opp"):
+        (tmp_path / part).mkdir(parents=True)
+    monkeypatch.setattr(metadata, "version", lambda name: "1")
+    monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path / home))
+    monkeypatch.setenv("ASCEND_OPP_PATH", str(tmp_path / opp) if opp else "")
+    code, findings = doctor()
+    assert code == 0  # The stand-in goes without it.
+    assert ("toolkit" in findings) == bool(text)
+    if text:
+        assert findings["toolkit"]["status"] == "note"
+        assert text in findings["toolkit"]["value"]
+        assert "unset ASCEND_HOME_PATH" in findings["toolkit"]["fix"]
