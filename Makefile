@@ -9,7 +9,7 @@ BIN   := $(VENV)/bin
 READY := $(VENV)/.ready-$(TORCH)-$(TORCH_NPU)
 PIP   := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test sanitize lint format bench clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +27,10 @@ demo: $(READY)
 ## Run every test. PYTEST_ARGS is handed to pytest.
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+
+## The stand-in's native tests under AddressSanitizer and UBSan; takes many minutes.
+sanitize: $(READY)
+	$(BIN)/python -m pytest -m sanitizers
 
 lint: $(READY)
 	$(BIN)/ruff check .

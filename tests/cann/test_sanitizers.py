@@ -24,6 +24,7 @@ def _library_of(compiler: str, name: str) -> str:
 
 
 @pytest.mark.npu
+@pytest.mark.sanitizers
 @pytest.mark.skipif(find_wheel("torch_npu") is None, reason="torch_npu is not installed")
 def test_native_tests_under_sanitizers(tmp_path: Path) -> None:
     compiler = find_compiler()
