@@ -16,6 +16,7 @@ import opkit
 from opkit.errors import OpkitError
 from opkit.model.diagnostic import has_errors
 from opkit.model.operator import EntryPoint, GeMapping, OpFile, OpSpec
+from opkit.model.schema import is_tensor_like
 from opkit.prove.entry import load_function, load_module
 from opkit.prove.observe import needs_kernels
 from opkit.prove.plan import read
@@ -203,6 +204,31 @@ class Setup:
         from opkit.cann.reference import bind_reference
 
         bind_reference(name, item.reference, replace=True)
+        if has_own and not any(is_tensor_like(argument.type) for argument in spec.schema.arguments):
+            self._without_tensor(name)
+
+    def _without_tensor(self, name: str) -> None:
+        """Run the bound kernel in place of a custom_op's own, which without a tensor is for all devices."""
+        import torch
+
+        from opkit.cann.operators import find_operator
+
+        operator = find_operator(name)
+        npu = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse1)
+        meta = torch._C.DispatchKeySet(torch._C.DispatchKey.Meta)
+        inside: list[bool] = []  # The kernel calls the operator again, for its Meta kernel.
+
+        def select(*args: Any, **kwargs: Any) -> Any:
+            keys = meta if inside else npu
+            inside.append(True)
+            try:
+                return operator.redispatch(keys, *args, **kwargs)
+            finally:
+                inside.pop()
+
+        library = torch.library.Library(name.split("::")[0], "FRAGMENT")
+        library.impl(name.split("::")[1], select, "BackendSelect")
+        _KEPT.append(library)
 
     def _stands_for_nothing(self, item: Declared) -> bool:
         """Tell whether a generated custom_op has a kernel only because custom_op wants one.
