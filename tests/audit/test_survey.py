@@ -122,7 +122,8 @@ def test_torch_npu_as_a_command(tmp_path: Path) -> None:
     content = json.loads(report.read_text())
     assert len(content["operators"]) > 400
     wrong = next(op for op in content["operators"] if op["name"] == "npu::npu_geglu_grad")
-    assert wrong["signature"] and wrong["corrected"]
+    assert wrong["signature"]
+    assert wrong["corrected"]
     assert wrong["graphs"]["npugraph_ex"] == {"verdict": CAN, "reason": 'with opkit.register("torch_npu")'}
     recorded = json.loads(ledger.read_text())
     # An operator that the ledger does not know, and one that it need not know.
