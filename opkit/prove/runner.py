@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +43,9 @@ def prove(plan: Plan, progress: Progress | None = None) -> Proof:
         except BaseException:
             # Ctrl-C too: the pool waits for its threads, and those wait for their workers.
             stop.set()
-            end_workers()
+            # A worker may be about to start in its thread, and not be there to be ended yet.
+            while wait(futures, timeout=0.1).not_done:
+                end_workers()
             raise
     return explained(assemble(plan, collectors))
 
