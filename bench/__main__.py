@@ -18,8 +18,9 @@ def main() -> int:
         kept = result.ratio <= result.limit
         broken += not kept
         print(
-            f"{'kept  ' if kept else 'BROKEN'} {module[6:]:<12} {result.ratio:6.2f}x (promised {result.limit:g}x)  "
-            f"{result.ours * 1e3:9.3f} ms vs {result.baseline * 1e3:9.3f} ms  {benchmark.PROMISE}"
+            f"{'kept  ' if kept else 'BROKEN'} {module[6:]:<12} {result.ratio:6.2f}x "
+            f"(promised {result.limit:g}x)  {result.ours * 1e3:9.3f} ms vs {result.baseline * 1e3:9.3f} ms  "
+            f"{benchmark.PROMISE}"
         )
     return 1 if broken else 0
 

@@ -7,6 +7,10 @@ from bench.measure import Result, compare
 PROMISE = "a generated Meta kernel is called as fast as one written by hand"
 
 CALLS = 5_000
+DECLARATION = """custom:
+  - func: bench::generated(Tensor x, Tensor y) -> Tensor
+    meta: {out: {size: x, dtype: x}}
+"""
 
 
 def measure() -> Result:
@@ -16,8 +20,7 @@ def measure() -> Result:
     from opkit.read import read_text
     from opkit.registration import register
 
-    text = "custom:\n  - func: bench::generated(Tensor x, Tensor y) -> Tensor\n    meta: {out: {size: x, dtype: x}}\n"
-    op_file, _ = read_text(text, "ops.yaml")
+    op_file, _ = read_text(DECLARATION, "ops.yaml")
     assert op_file is not None
     register(op_file)
     library = torch.library.Library("bench", "FRAGMENT")

@@ -25,7 +25,9 @@ class Result:
         return self.ours / self.baseline
 
 
-def compare(ours: Callable[[], object], baseline: Callable[[], object], limit: float, repeat: int = 7) -> Result:
+def compare(
+    ours: Callable[[], object], baseline: Callable[[], object], limit: float, repeat: int = 7
+) -> Result:
     """Time both in turn, `repeat` times each, so that a busy moment hits both; medians are compared."""
     times: tuple[list[float], list[float]] = ([], [])
     ours()

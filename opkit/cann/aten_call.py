@@ -34,6 +34,7 @@ class AtenOperator:
     mutated: frozenset[int | str]  # the arguments written in place: by position, or by name if keyword-only
     sizes_only: bool  # takes tensors for their sizes, and reads no value
     overwrites: bool  # what it writes in place does not depend on what was there
+    keeps_strides: bool  # its results may follow the strides of an input
 
 
 # Operators that take a tensor for its sizes only, and operators that overwrite their first argument.
@@ -70,6 +71,9 @@ def aten_operator(name: str) -> AtenOperator:
         ),
         sizes_only=bool(_SIZES_ONLY.fullmatch(overload._overloadpacket.__name__)),
         overwrites=bool(_OVERWRITES.fullmatch(overload._overloadpacket.__name__)),
+        # torch_npu 2.13's kernels allocate contiguous results, also where CPU kernels keep an input's
+        # strides. Those that take a memory format do as torch does.
+        keeps_strides=any(argument.name == "memory_format" for argument in schema.arguments),
     )
 
 
@@ -221,7 +225,11 @@ class Call:
         if not self._operator.outs:
             asked = self._kwargs.get("device")
             place = self._place if asked is None else asked
-            return [map_tensors(item, lambda t: torch.empty_like(t, device=place)) for item in results]
+            layout = torch.preserve_format if self._operator.keeps_strides else torch.contiguous_format
+            return [
+                map_tensors(item, lambda t: torch.empty_like(t, device=place, memory_format=layout))
+                for item in results
+            ]
         targets = [self._kwargs[name] for name in self._operator.outs]
         for target, wanted in zip(tensors_in(targets), tensors_in(results)):
             if target.size() != wanted.size():

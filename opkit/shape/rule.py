@@ -144,9 +144,7 @@ def _outputs(spec: OpSpec, rules: tuple[OutputRule, ...]) -> tuple[Output, ...]:
     return tuple(_output(spec, r, by_return.get(id(r)), rules) for r in returns)
 
 
-def _output(
-    spec: OpSpec, return_: Return, rule: OutputRule | None, rules: tuple[OutputRule, ...]
-) -> Output:
+def _output(spec: OpSpec, return_: Return, rule: OutputRule | None, rules: tuple[OutputRule, ...]) -> Output:
     argument = _aliased(spec, return_)
     if argument is not None:
         return Aliased(argument.name)
