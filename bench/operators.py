@@ -14,12 +14,12 @@ _FORMS = (
         dtype: at::native::result_type(self, other)
       exec: aclnnOp{i}
 """,
-    """  - func: op_{i}(Tensor x, Tensor? b=None, *, int axis=-1, float eps=1e-06, str kind='') -> (Tensor, Tensor)
+    """  - func: op_{i}(Tensor x, Tensor? b=None, *, int axis=-1, float eps=1e-06) -> (Tensor, Tensor)
     op_api: [v2.1, newest]
     gen_opapi:
       y: {{size: x, dtype: x}}
       scale: {{size: '{{x.size(0), x.size(-1)}}', dtype: at::kFloat}}
-      exec: aclnnOp{i}, x, b, axis, eps, kind, y, scale
+      exec: aclnnOp{i}, x, b, axis, eps, y, scale
 """,
     """  - func: op_{i}(Tensor(a!) cache, Tensor slots, Tensor[] parts, SymInt n, int[2] pad=0) -> ()
     op_api: v2.1, v2.2, v2.13
