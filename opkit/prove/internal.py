@@ -12,6 +12,8 @@ import opkit
 from opkit.errors import OpkitError
 
 _PACKAGE = str(Path(opkit.__file__).parent)
+# What it imports in vain is the user's.
+_LOADER = str(Path(__file__).with_name("entry.py"))
 # What stands between an asking line and its failure: imports, and the answer of `opkit.NAME`.
 _BETWEEN = ("<frozen importlib", str(Path(importlib.__file__).parent), str(opkit.__file__))
 
@@ -31,6 +33,8 @@ def refuse_own(error: BaseException) -> None:
     for one in _chain(error):
         frame = _innermost(one)
         if frame is None or not frame.filename.startswith(_PACKAGE) or not _is_mistake(one):
+            continue
+        if frame.filename == _LOADER and isinstance(one, ImportError):
             continue
         where = f"{Path(frame.filename).relative_to(Path(_PACKAGE).parent)}:{frame.lineno}"
         raise InternalError(

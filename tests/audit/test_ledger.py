@@ -24,6 +24,7 @@ GOOD = Finding(
     kernel="aclnn",
     launches=("aclnnGood",),
     rule=False,
+    corrected=False,
     no_rule="",
     returns_argument=False,
 )
