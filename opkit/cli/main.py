@@ -19,6 +19,7 @@ COMMANDS = {
     "check": ("opkit.cli.check", "Find every mistake in operator YAML that can be seen without running."),
     "gen": ("opkit.cli.gen", "Write Meta modules, GE converters, IR prototypes and stubs."),
     "scaffold": ("opkit.cli.scaffold", "Create a complete, tested operator package."),
+    "import": ("opkit.cli.importer", "Write the YAML of operators that C++ or an installed package defines."),
     "prove": ("opkit.cli.prove", "Prove that each operator enters the npugraph_ex and GE graphs."),
     "audit": ("opkit.cli.audit", "Ask a whole installed package which operators can enter a graph."),
     "run": ("opkit.cli.run", "Run a script, module or program on this machine's CANN or the stand-in."),
