@@ -47,7 +47,8 @@ def command(
         imported = _import(subject, registered, load, namespace)
         _show(imported)
         if not imported.schemas:
-            raise OpkitError(f"no schema could be imported from {subject}; nothing is written")
+            click.echo(f"error: no schema could be imported from {subject}; nothing is written", err=True)
+            sys.exit(1)
         _write(imported.to_yaml(), output, force)
     except OpkitError as error:
         click.echo(f"error: {error}", err=True)

@@ -118,6 +118,12 @@ def test_the_command_writes_the_rest_and_exits_with_1(tmp_path: Path) -> None:
     assert (tmp_path / "ops.yaml").read_text() == "custom:\n- func: mine::g(Tensor x) -> Tensor\n"
 
 
+def test_a_file_with_bad_definitions_only_writes_nothing(tmp_path: Path) -> None:
+    imported(tmp_path, 'm.def("f(Tensr x) -> Tensor");')
+    assert run(tmp_path / "ops.cpp", "-o", tmp_path / "ops.yaml").exit_code == 1
+    assert not (tmp_path / "ops.yaml").exists()
+
+
 def test_another_file_is_overwritten_with_force_only(tmp_path: Path) -> None:
     imported(tmp_path, 'm.def("g(Tensor x) -> Tensor");')
     source, target = tmp_path / "ops.cpp", tmp_path / "ops.yaml"
