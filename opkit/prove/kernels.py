@@ -31,3 +31,15 @@ def calls(subject: Subject) -> int | None:
     """Count the calls of the kernel's host side so far; None for compiled code, which nothing counts."""
     watch = subject.setting.watch
     return watch.kernel_calls[subject.name] if watch.is_python_kernel(subject.name) else None
+
+
+def is_of_aten_operators(subject: Subject) -> bool:
+    """Tell whether the kernel is Python, or a composite, of aten operators that the stand-in computes.
+
+    How those lay out their results for a transposed input differs from one device and version to the next, so
+    it is evidence about such a kernel, and no more.
+    """
+    made_of_them = subject.setting.watch.is_python_kernel(subject.name) or has_kernel(
+        subject.name, "CompositeImplicitAutograd"
+    )
+    return needs_kernels() and made_of_them

@@ -47,10 +47,6 @@ NPUGRAPH_EX = {
     "writes_argument_later": ("host", "the kernel writes x, which the schema declares as read-only"),
     "host_random": ("host", "two calls with the same inputs do not give the same"),
     "meta_of_one_dtype": ("host", "with T=float32: result 0 of the kernel is float32[3, 8]"),
-    "strides_of_input": (
-        "host",
-        "float16[5, 7] strides [1, 5], the Meta kernel says float16[5, 7]; make what the kernel",
-    ),
     "decomposes": ("dynamo", "CompositeImplicitAutograd"),
     "effect_only": ("dynamo", "it is removed as dead code"),
     "graph_break": ("dynamo", " (functions.py:6)"),
@@ -135,7 +131,11 @@ def check(mode: ModeResult, stage: str, text: str) -> None:
 def test_all_are_listed(npugraph_ex: Proof, ge: Proof) -> None:
     for proof, table in ((npugraph_ex, NPUGRAPH_EX), (ge, GE)):
         names = [operator.name for operator in proof.operators]
-        extra = ["small_sizes", "none_written", *HEALTHY] if table is NPUGRAPH_EX else ["one_value_only"]
+        extra = (
+            ["small_sizes", "none_written", "strides_of_input", *HEALTHY]
+            if table is NPUGRAPH_EX
+            else ["one_value_only"]
+        )
         assert sorted(names) == sorted([*table, "fine", "fine_", *extra])
         assert not proof.enters
 
@@ -215,3 +215,13 @@ def test_evidence_of_a_ge_graph(ge: Proof) -> None:
     assert evidence["inputs"] == {"x": "x", "y": "y"}
     assert evidence["written back"] == {"NetOutput:1": "x"}
     assert evidence["runs"] == 2
+
+
+@pytest.mark.npu
+def test_strides_for_a_transposed_input_are_evidence_about_a_kernel_of_aten_operators(
+    npugraph_ex: Proof,
+) -> None:
+    [mode] = [m for o in npugraph_ex.operators if o.name == "strides_of_input" for m in o.modes]
+    [host] = [stage for stage in mode.stages if stage.name == "host"]
+    assert mode.verdict == ENTERS, mode.reason
+    assert "strides [1, 5], the Meta kernel says float16[5, 7]" in host.evidence["non-contiguous inputs"]
