@@ -89,7 +89,8 @@ def test_read_never_prints() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["check", "--help"], ["gen", "--help"], ["import", "--help"], ["prove", "--help"]]
+    "arguments",
+    [["--help"], ["check", "--help"], ["gen", "--help"], ["import", "--help"], ["prove", "--help"]],
 )
 def test_help_never_imports_torch(arguments: list[str]) -> None:
     code = (
