@@ -12,7 +12,7 @@ from typing import Any
 from opkit.model.operator import Case, CaseValue, TensorSpec
 from opkit.model.schema import OperatorSchema, base_of
 from opkit.prove import expected, fake
-from opkit.prove.subject import Subject, flat_tensors, on_npu
+from opkit.prove.subject import Subject, first_line, flat_tensors, on_npu
 from opkit.prove.values import inputs
 
 _OTHER_DTYPE = {
@@ -39,25 +39,32 @@ def layout_problem(subject: Subject, made: fake.FakeCall) -> str:
 def problem(subject: Subject, evidence: dict[str, Any]) -> str:
     """Compare the Meta kernel with the declared rule where the case does not look.
 
-    Arguments that either refuses are passed over; a Meta kernel in Python must refuse what the rule does.
+    Arguments that either refuses are counted, and not compared; a Meta kernel in Python must refuse what the
+    rule does.
     """
     own = _is_python(subject)
     compared = 0
+    passed_over: list[str] = []
     for what, case in variations(subject.spec.schema, subject.case):
         given = on_npu(inputs(subject.spec.schema, case))
         rule, refused = _declared(subject, given)
         try:
             call = fake.call(subject.operator, given)
-        except Exception:
-            continue  # A Meta kernel may know more than the rule about what goes together.
+        except Exception as error:
+            # A Meta kernel may know more than the rule about what goes together.
+            passed_over.append(f"{what}: the Meta kernel raises {first_line(error)}")
+            continue
         if refused and own:
             return f"the Meta kernel accepts {what}, which the declared rule refuses: {refused}"
         if rule is None:
+            passed_over.append(f"{what}: the rule gives nothing")
             continue
         wrong = expected.difference(subject.declared, call.results, rule)
         if wrong:
             return f"for {what}: {wrong}"
         compared += 1
+    if passed_over:
+        evidence["other calls not compared"] = passed_over
     if compared:
         evidence["other calls"] = f"{compared} with other sizes, dtypes and host values equal the rule"
     return ""
