@@ -67,7 +67,7 @@ class Setup:
         if self.request.mode == "ge":
             self._prepare_ge()
         for item in declared:
-            self._bind(item)
+            self.bind(item)
         return declared
 
     def _name(self, spec: OpSpec) -> str:
@@ -188,7 +188,7 @@ class Setup:
 
     # ---- kernels
 
-    def _bind(self, item: Declared) -> None:
+    def bind(self, item: Declared) -> None:
         """Give the operator an NPU kernel: the YAML's, the one it has, the reference, or a bare launch."""
         name, spec = item.qualified, item.spec
         if item.problem or not is_defined(name) or has_kernel(name, "CompositeImplicitAutograd"):

@@ -87,10 +87,10 @@ def _prove(request: Request, channel: Channel) -> None:
         if elsewhere is not None:
             channel.send("elsewhere", text=elsewhere, **identity)
             continue
-        _Judge(channel, setting, item, identity).judge(found)
+        Judge(channel, setting, item, identity).judge(found)
 
 
-class _Judge:
+class Judge:
     """Runs the stages of one operator and case."""
 
     def __init__(

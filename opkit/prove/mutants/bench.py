@@ -87,7 +87,7 @@ class Bench:
         if not is_defined(name):
             return
         if original.qualified not in self.setup.installed:
-            self.setup._bind(item)
+            self.setup.bind(item)
             return
         import torch
 
@@ -123,7 +123,7 @@ class Bench:
         for candidate in found:
             listener = _Listener()
             identity = {"file": item.op_file.path, "operator": item.spec.name, "case": candidate.name}
-            worker._Judge(listener, self.setting, item, identity).judge(candidate)
+            worker.Judge(listener, self.setting, item, identity).judge(candidate)
             names = [stage["name"] for stage in listener.stages if stage["verdict"] == PROVED]
             computed = computed or "values" in names
             wrong = next((stage for stage in listener.stages if stage["verdict"] != PROVED), None)
