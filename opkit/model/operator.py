@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Union
 
+from opkit.model.contract import Contract
 from opkit.model.diagnostic import Mark
 from opkit.model.expression import Expression
 from opkit.model.prototype import IrPrototype
@@ -155,6 +156,8 @@ class OpSpec:
     # Kept alive in a graph although nothing reads its result and it writes nothing torch can see.
     side_effect: bool
     mark: Mark
+    # What it promises about graphs; None where the entry does not say.
+    contract: Contract | None = None
 
     @property
     def name(self) -> str:

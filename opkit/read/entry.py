@@ -10,6 +10,7 @@ from opkit.model.diagnostic import Mark, Severity
 from opkit.model.operator import OpSpec
 from opkit.model.schema import Argument, OperatorSchema, Return, base_of
 from opkit.read.cases import read_cases
+from opkit.read.contract import read_contract
 from opkit.read.document import STRUCTURE, Document, describe, is_null, kind, plain
 from opkit.read.gen_opapi import read_gen_opapi
 from opkit.read.meta import read_entry_point, read_ge, read_meta
@@ -43,7 +44,17 @@ _OTHER_KEYS = [
     "autogen",
     "variants",
 ]
-_OPKIT_KEYS = ("meta", "ge", "cases", "reference", "kernel", "side_effect", "corrects")
+_OPKIT_KEYS = (
+    "meta",
+    "ge",
+    "cases",
+    "reference",
+    "kernel",
+    "side_effect",
+    "corrects",
+    "enters",
+    "known_failures",
+)
 _KNOWN_KEYS = (*_VERSION_KEYS, *_OTHER_KEYS, *_OPKIT_KEYS)
 
 
@@ -178,6 +189,7 @@ def _spec(
         kernel = read_entry_point(document, found, "kernel")
     cases = value("cases")
     side_effect = _flag(document, value("side_effect"), "side_effect")
+    contract = read_contract(document, items.get("enters"), items.get("known_failures"))
     if schema is None:
         return None
     return OpSpec(
@@ -194,6 +206,7 @@ def _spec(
         extra=tuple((name, plain(item)) for name, (_, item) in items.items()),
         side_effect=side_effect,
         mark=_name_mark(document, items["func"][1]),
+        contract=contract,
     )
 
 

@@ -38,6 +38,7 @@ PAGES = {
     "OPK041": "opk041_meta_structure",
     "OPK042": "opk042_ge_structure",
     "OPK043": "opk043_bad_case",
+    "OPK044": "opk044_contract",
     "OPK050": "opk050_bad_prototype",
     "OPK101": "opk101_returned_argument",
     "OPK102": "opk102_no_effect",
