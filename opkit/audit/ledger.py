@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from opkit.audit.findings import CAN, UNKNOWN, Survey
@@ -17,6 +18,18 @@ from opkit.files import write_atomically
 VERSION = 1
 # Operator -> graph -> the verdict as recorded.
 Exceptions = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where an audit and the ledger disagree."""
+
+    operator: str
+    graph: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.operator}: {self.graph}: {self.text}"
 
 
 def exceptions(survey: Survey) -> dict[str, dict[str, str]]:
@@ -50,7 +63,7 @@ def read(path: Path) -> Exceptions:
     return recorded
 
 
-def differences(recorded: Exceptions, survey: Survey) -> Iterator[str]:
+def differences(recorded: Exceptions, survey: Survey) -> Iterator[Difference]:
     """Say what got worse, and which exceptions are no longer needed."""
     now = exceptions(survey)
     names = {finding.name for finding in survey.findings}
@@ -58,12 +71,12 @@ def differences(recorded: Exceptions, survey: Survey) -> Iterator[str]:
         for graph, verdict in graphs.items():
             known = recorded.get(name, {}).get(graph)
             if known is None:
-                yield f"{name}: {graph}: worse: {verdict} (the ledger records no exception)"
+                yield Difference(name, graph, f"worse: {verdict} (the ledger records no exception)")
             elif known.startswith(UNKNOWN) and not verdict.startswith(UNKNOWN):
-                yield f"{name}: {graph}: worse: {verdict} (the ledger says {known})"
+                yield Difference(name, graph, f"worse: {verdict} (the ledger says {known})")
     for name, before_by_graph in recorded.items():
         for graph, before in before_by_graph.items():
             if name not in names:
-                yield f"{name}: {graph}: the operator is gone; the ledger still says {before}"
+                yield Difference(name, graph, f"the operator is gone; the ledger still says {before}")
             elif graph not in now.get(name, {}):
-                yield f"{name}: {graph}: can enter now; the ledger still says {before}"
+                yield Difference(name, graph, f"can enter now; the ledger still says {before}")

@@ -38,6 +38,8 @@ class Judgement:
     operator: str
     soc: str
     comparisons: tuple[Comparison, ...]
+    # Where the rule begins in its file.
+    line: int = 1
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -102,13 +102,19 @@ def judge_host(
     with ThreadPoolExecutor(max_workers=min(len(collectors), os.cpu_count() or 1)) as pool:
         for future in [pool.submit(_run, collector, timeout, report) for collector in collectors]:
             future.result()
-    return _assemble(collectors)
+    return _assemble(collectors, {(f.path, s.name): s.mark.line for f in files for s in f.operators})
 
 
-def _assemble(collectors: Sequence[_Collector]) -> HostReport:
+def _assemble(collectors: Sequence[_Collector], lines: Mapping[tuple[str, str], int]) -> HostReport:
     runtime = next((c.runtime for c in collectors if c.runtime), {})
     judgements = tuple(
-        Judgement(file, operator, collector.request.soc, tuple(collector.found[file, operator]))
+        Judgement(
+            file,
+            operator,
+            collector.request.soc,
+            tuple(collector.found[file, operator]),
+            lines[file, operator],
+        )
         for file, operator in collectors[0].request.subjects
         for collector in collectors
     )

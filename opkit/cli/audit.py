@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,12 @@ import click
 
 if TYPE_CHECKING:
     from opkit.audit.findings import Survey
+    from opkit.audit.ledger import Difference
     from opkit.audit.protocol import HostReport
     from opkit.audit.run import Progress
 
 _SUBJECT = "torch_npu"
+_FORMATS = ("full", "concise", "json", "github", "junit", "sarif")
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class _Output:
 @click.option("--cann", default=None, metavar="VERSION", help="CANN that the stand-in claims to be.")
 @click.option("--ledger", type=click.Path(dir_okay=False), help="Compare with the exceptions recorded there.")
 @click.option("--update-ledger", is_flag=True, help="Record what is, in place of comparing.")
-@click.option("--format", "format_", type=click.Choice(["full", "json"]), default="full", show_default=True)
+@click.option("--format", "format_", type=click.Choice(_FORMATS), default="full", show_default=True)
 @click.option("--output-file", type=click.Path(dir_okay=False), default=None, help="Write the report there.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every operator, or every call.")
 @click.option(
@@ -95,8 +97,9 @@ def command(
             output.write(_host_text(report, output))
             sys.exit(0 if report.agrees else 1)
         survey = _survey(subjects, socs, use_stand_in, timeout)
-        output.write(_survey_text(survey, output))
-        sys.exit(_ledger(survey, ledger, update_ledger))
+        found = _ledger(survey, ledger, update_ledger)
+        output.write(_survey_text(survey, output, found))
+        sys.exit(1 if found else 0)
     except InvalidDeclaration as error:
         from opkit.report.diagnostics import render
 
@@ -160,39 +163,48 @@ def _survey(
         return survey(subject, soc, stand_in, timeout, progress)
 
 
-def _ledger(survey: Survey, ledger: str | None, update: bool) -> int:
-    """Record the survey, or compare it with what is recorded; give the exit status."""
+def _ledger(survey: Survey, ledger: str | None, update: bool) -> list[Difference]:
+    """Record the survey, or compare it with what is recorded; give what differs."""
     from opkit.audit.ledger import differences, read, write
 
     if ledger is None:
-        return 0
+        return []
     path = Path(ledger)
     if update:
         changed = write(path, survey)
         click.echo(f"{path}: {'written' if changed else 'unchanged'}", err=True)
-        return 0
+        return []
     found = list(differences(read(path), survey))
-    for line in found:
-        click.echo(line, err=True)
+    for difference in found:
+        click.echo(difference, err=True)
     if found:
         click.echo(f"{len(found)} differences from {path}; --update-ledger records them", err=True)
-    return 1 if found else 0
+    return found
 
 
 def _host_text(report: HostReport, output: _Output) -> str:
     if output.format_ == "json":
         return _json(report.to_json())
-    from opkit.report.host import render
+    if output.format_ == "full":
+        from opkit.report.host import render
 
-    return render(report, output.verbose)
+        return render(report, output.verbose)
+    from opkit.report import audit_ci
+
+    return audit_ci.render(audit_ci.host_rows(report), output.format_, "opkit audit --host")
 
 
-def _survey_text(survey: Survey, output: _Output) -> str:
+def _survey_text(survey: Survey, output: _Output, differences: Sequence[Difference]) -> str:
     if output.format_ == "json":
-        return _json(survey.to_json())
-    from opkit.report.survey import render
+        return _json({**survey.to_json(), "differences": [str(difference) for difference in differences]})
+    if output.format_ == "full":
+        from opkit.report.survey import render
 
-    return render(survey, verbose=output.verbose)
+        return render(survey, verbose=output.verbose)
+    from opkit.report import audit_ci
+
+    rows = audit_ci.survey_rows(survey, differences)
+    return audit_ci.render(rows, output.format_, f"opkit audit {survey.subject}")
 
 
 def _json(value: object) -> str:

@@ -80,15 +80,15 @@ def test_what_got_worse_is_a_difference(tmp_path: Path) -> None:
     worse = survey(finding(converter="refuses"), finding(name="npu::b", kernel="aclop"))
     found = list(differences(read(path), worse))
     assert len(found) == 2
-    assert found[0].startswith("npu::good: ge: worse: cannot")
-    assert found[1].startswith("npu::b: npugraph_ex: worse: cannot")
+    assert str(found[0]).startswith("npu::good: ge: worse: cannot")
+    assert str(found[1]).startswith("npu::b: npugraph_ex: worse: cannot")
 
 
 def test_an_exception_that_is_no_longer_needed_is_a_difference(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     write(path, survey(finding(kernel="aclop"), finding(name="npu::gone", kernel="aclop")))
     found = list(differences(read(path), survey(finding())))
-    assert [line.split(";")[0] for line in found] == [
+    assert [str(difference).split(";")[0] for difference in found] == [
         "npu::good: npugraph_ex: can enter now",
         "npu::gone: npugraph_ex: the operator is gone",
     ]
