@@ -21,6 +21,7 @@ def prove(
     package: str | PathLike[str] | None = None,
     operators: Sequence[str] | None = None,
     modes: Sequence[str] = MODES,
+    stages: Sequence[str] = (),
     styles: Sequence[str] | None = None,
     imports: Sequence[str | PathLike[str]] = (),
     namespace: str = "npu",
@@ -28,8 +29,8 @@ def prove(
 ) -> Proof:
     """Prove the operators of one YAML file or several, as `opkit prove` does.
 
-    `package`, `operators`, `modes`, `styles`, `imports` and `namespace` are the command's options. The result
-    tells `enters`, `explain()` and `to_json()`:
+    `package`, `operators`, `modes`, `stages`, `styles`, `imports` and `namespace` are the command's options.
+    The result tells `enters`, `explain()` and `to_json()`, and `holds` where only some stages were asked for:
 
         proof = prove("ops.yaml", operators=["my_op"])
         assert proof.enters, proof.explain()
@@ -46,6 +47,7 @@ def prove(
             files=tuple(os.fspath(p) for p in paths),
             operators=tuple(operators or ()),
             modes=tuple(modes),
+            stages=tuple(stages),
             styles=None if styles is None else tuple(styles),
             namespace=namespace,
             package=None if package is None else os.fspath(package),

@@ -41,6 +41,16 @@ def _modes(_context: click.Context, _parameter: click.Parameter, value: str) -> 
     help="Graph modes, separated by commas.",
 )
 @click.option(
+    "--stage",
+    "stages",
+    multiple=True,
+    metavar="NAME",
+    help="Only this stage and what it cannot do without; may be repeated.",
+)
+@click.option(
+    "--also", multiple=True, metavar="NAME", help="A stage that is by request only; may be repeated."
+)
+@click.option(
     "--style",
     type=click.Choice(["library", "custom-op", "both"]),
     default=None,
@@ -65,6 +75,8 @@ def command(
     files: tuple[str, ...],
     operators: tuple[str, ...],
     modes: tuple[str, ...],
+    stages: tuple[str, ...],
+    also: tuple[str, ...],
     style: str | None,
     namespace: str,
     package: str | None,
@@ -97,6 +109,10 @@ def command(
     other value is accepted is named in the evidence. Sizes of 0 and 1 are tried on their own: torch compiles
     for each of them.
 
+    With --stage only the named stages are run, and those that they cannot do without. Nothing is known to
+    enter then: the verdict is `proved` at most. Stages that are the same in both modes (schema, meta, host)
+    are run in one of them, unless a stage of the other is asked for as well.
+
     With --self-test each operator is proved, and then every mutant of it: what opkit generates with one thing
     wrong (`opkit explain meta-other-dtype`, say, tells what a kind of mutant is, and `opkit explain` lists
     them all). The report is the kill matrix: the stage that found each mutant, or that none did. A Meta
@@ -104,10 +120,10 @@ def command(
     The same mutants are put to torch.library.opcheck, where the operator has a `reference:`. One survivor is
     exit status 1, and so is an operator that does not enter unmutated.
 
-    Exit status: 0 every operator enters every mode, 1 one does not (or the YAML has mistakes), 2 nothing
-    could be judged, e.g. because an imported module or a case's `call:` cannot be loaded. With --format json
-    standard output (or the file) holds JSON then, too: {"schema_version": 1, "error": {"message", "help",
-    "findings"}}.
+    Exit status: 0 every operator enters every mode (or all stages asked for are proved), 1 one does not (or
+    the YAML has mistakes), 2 nothing could be judged, e.g. because an imported module or a case's `call:`
+    cannot be loaded. With --format json standard output (or the file) holds JSON then, too:
+    {"schema_version": 1, "error": {"message", "help", "findings"}}.
     """
     from opkit.errors import OpkitError
     from opkit.files import check_report
@@ -117,6 +133,8 @@ def command(
         files=files,
         operators=operators,
         modes=modes,
+        stages=tuple(dict.fromkeys(stages)),
+        also=tuple(dict.fromkeys(also)),
         styles=_styles(style),
         namespace=namespace,
         package=package,
@@ -139,7 +157,7 @@ def command(
             sys.exit(2 if isinstance(error, UnreadableFile) else 1)
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
-    sys.exit(0 if proof.enters else 1)
+    sys.exit(0 if proof.holds else 1)
 
 
 def _styles(style: str | None) -> tuple[str, ...] | None:

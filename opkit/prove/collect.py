@@ -21,6 +21,7 @@ from opkit.prove.protocol import (
     StageResult,
     not_run,
 )
+from opkit.prove.selection import stages_to_run, why_not_asked
 
 Subject = tuple[str, str, str]
 
@@ -36,7 +37,7 @@ class Collector:
         self.stages: dict[Subject, dict[str, StageResult]] = {s: {} for s in request.subjects}
         self.notes: dict[Subject, list[str]] = {s: [] for s in request.subjects}
         # Stages that do not apply to an operator; the worker says why in a note.
-        self.omitted: dict[Subject, set[str]] = {s: set() for s in request.subjects}
+        self.omitted: dict[Subject, dict[str, str]] = {s: {} for s in request.subjects}
         self.styles: dict[Subject, str] = {}
         self.inputs: dict[Subject, Mapping[str, Any]] = {}
         # Subjects that the first style alone judges, and why.
@@ -71,7 +72,7 @@ class Collector:
         elif kind == "note":
             self.notes[subject].append(event["text"])
         elif kind == "omitted":
-            self.omitted[subject].add(event["stage"])
+            self.omitted[subject][event["stage"]] = event["text"]
             if event["text"] not in self.notes[subject]:
                 self.notes[subject].append(event["text"])
         elif kind == "elsewhere":
@@ -93,9 +94,12 @@ class Collector:
             return
         # It never came to an operator, so nothing that is left can be judged by another try.
         for subject in self.remaining():
-            first = STAGES[self.request.mode][0]
+            first = self._stages()[0]
             self.stages[subject][first] = _ending(first, death, "registration: ")
             self.finished[subject] = None
+
+    def _stages(self) -> tuple[str, ...]:
+        return stages_to_run(self.request.mode, self.request.stages, self.request.also)
 
     def result(self, subject: Subject, notes: Iterable[str] = ()) -> ModeResult:
         """Give the mode's result, with every stage that did not run named as such."""
@@ -103,13 +107,21 @@ class Collector:
         # A worker may die in a trial of the kernel, before the stages in front of it had their turn.
         blocker = next((name for name, stage in known.items() if stage.verdict != PROVED), "")
         stages: list[StageResult] = []
+        running, asked = self._stages(), self.request.stages
         for name in STAGES[self.request.mode]:
             stage = known.get(name)
-            if stage is None and name in self.omitted[subject]:
+            omitted = self.omitted[subject].get(name)
+            if stage is None and name not in running:
+                stages += [not_run(name, why_not_asked(asked))] if asked else []
+                continue
+            if stage is None and omitted is not None:
+                # Asked for by name it does not go away, or nothing would be called proved.
+                stages += [not_run(name, f"because {omitted}")] if name in asked else []
                 continue
             after = any(earlier.name == blocker for earlier in stages)
             stages.append(stage or not_run(name, _why(known.get(blocker), after)))
-        return ModeResult(self.request.mode, tuple(stages), (*self.notes[subject], *notes))
+        of_mode = tuple(name for name in asked if name in STAGES[self.request.mode])
+        return ModeResult(self.request.mode, tuple(stages), (*self.notes[subject], *notes), of_mode)
 
 
 def _why(blocker: StageResult | None, after: bool) -> str:
@@ -151,7 +163,7 @@ def assemble(plan: Plan, collectors: list[Collector]) -> Proof:
         for (style, (file, name, case)), modes in ordered
     )  # fmt: skip
     runtime = next((c.runtime for c in collectors if c.runtime), Runtime("none", "", "", ""))
-    return Proof(runtime, operators)
+    return Proof(runtime, operators, plan.stages)
 
 
 def _left_out(collectors: list[Collector], subject: Subject) -> list[str]:

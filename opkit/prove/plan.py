@@ -9,8 +9,9 @@ from pathlib import Path
 from opkit.errors import OpkitError
 from opkit.model.diagnostic import Diagnostic, has_errors
 from opkit.model.operator import OpFile, OpSpec
-from opkit.prove.cases import candidates
-from opkit.prove.protocol import MODES, Request
+from opkit.prove.cases import Candidate, NoCase, candidates
+from opkit.prove.protocol import MODES, ON_REQUEST, Request
+from opkit.prove.selection import SHARED, known_stages, modes_to_run
 
 STYLES = ("library", "custom-op")
 
@@ -35,6 +36,10 @@ class Plan:
     # Names as `base`, `base.overload` or `ns::base.overload`; empty means every operator.
     operators: tuple[str, ...] = ()
     modes: tuple[str, ...] = MODES
+    # Only these stages and what they cannot do without; empty for the whole proof.
+    stages: tuple[str, ...] = ()
+    # Stages that are by request only, to be run as part of the whole proof.
+    also: tuple[str, ...] = ()
     # None: both where opkit generates, none where the operators come from a package.
     styles: tuple[str, ...] | None = None
     namespace: str = "npu"
@@ -71,9 +76,15 @@ def requests(plan: Plan) -> list[Request]:
         for op_file in files
         for spec in _selected(plan, op_file)
         for case in candidates(spec)
+        if _applies(plan, case)
     )
     _all_found(plan, files)
     _once(plan, files)
+    if not subjects:
+        raise OpkitError(
+            f"no case for stage {', '.join(plan.stages)}: the operators refuse all of them (`raises`)",
+            "ask for schema, meta or host",
+        )
     styles = _styles(plan)
     return [
         Request(
@@ -86,10 +97,18 @@ def requests(plan: Plan) -> list[Request]:
             imports=tuple(_absolute(name) for name in plan.imports),
             optional_style=plan.styles is None and style != styles[0],
             stand_in=plan.stand_in,
+            stages=plan.stages,
+            also=plan.also,
         )
-        for mode in plan.modes
+        for mode in modes_to_run(plan.modes, plan.stages)
         for style in styles
     ]
+
+
+def _applies(plan: Plan, case: Candidate | NoCase) -> bool:
+    """Tell whether the case has any of the stages asked for: what an operator refuses has no graph."""
+    refused = isinstance(case, Candidate) and any(made.raises for _, made in case.alternatives)
+    return not (refused and plan.stages) or any(name in SHARED for name in plan.stages)
 
 
 def _absolute(name: str) -> str:
@@ -111,6 +130,10 @@ def _check(plan: Plan) -> None:
     for style in plan.styles or ():
         if style not in STYLES:
             raise OpkitError(f"unknown style {style!r}", f"the styles are {', '.join(STYLES)}")
+    for name in plan.also:
+        if name not in ON_REQUEST:
+            part = "is part of every proof" if name in known_stages() else "is none"
+            raise OpkitError(f"--also {name}: {part}", f"there is {', '.join(sorted(ON_REQUEST)) or 'none'}")
     for name in plan.imports:
         if name.endswith(".py") and not Path(name).is_file():
             raise OpkitError(f"--import {name}: there is no such file", "check the path")

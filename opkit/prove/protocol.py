@@ -13,6 +13,8 @@ from opkit import __version__
 
 PROVED, FAILED, NOT_RUN = "proved", "failed", "not run"
 ENTERS, BREAKS = "enters", "breaks"
+# Verdicts of a mode in which everything that was asked for is proved.
+HOLDS = (ENTERS, PROVED)
 
 MODES = ("npugraph_ex", "ge")
 # In the order they run; a stage that is not proved stops the ones after it.
@@ -20,6 +22,8 @@ STAGES: Mapping[str, tuple[str, ...]] = {
     "npugraph_ex": ("schema", "meta", "host", "dynamo", "npugraph_ex", "values"),
     "ge": ("schema", "meta", "host", "dynamo", "ge", "values"),
 }
+# Stages that are no part of a proof unless somebody asks for them (`--stage`, `--also`).
+ON_REQUEST: frozenset[str] = frozenset()
 # Bumped whenever a key of the report changes its meaning or goes away.
 SCHEMA_VERSION = 1
 
@@ -74,21 +78,32 @@ class ModeResult:
     stages: tuple[StageResult, ...]
     # What the reader should know although it decides nothing, e.g. how the case was made.
     notes: tuple[str, ...] = ()
+    # The stages of this mode that were asked for; empty for the whole proof.
+    asked: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
-        """`enters` if every stage is proved, `breaks` if one failed, `not run` otherwise."""
+        """`enters` if every stage is proved, `breaks` if one failed, `not run` otherwise.
+
+        Where only some stages were asked for nothing is known to enter: the most there is then is `proved`.
+        """
         verdicts = {stage.verdict for stage in self.stages}
         if FAILED in verdicts:
             return BREAKS
+        if self.asked:
+            found = [stage.verdict for stage in self.stages if stage.name in self.asked]
+            return PROVED if len(found) == len(self.asked) and set(found) == {PROVED} else NOT_RUN
         return ENTERS if verdicts == {PROVED} else NOT_RUN
 
     @property
     def reason(self) -> str:
-        """`stage: reason` of the first stage that is not proved; empty when the operator enters."""
+        """`stage: reason` of the first stage that is not proved; empty when all asked for is proved."""
+        if self.verdict in HOLDS:
+            return ""
         for verdict in (FAILED, NOT_RUN):
             for stage in self.stages:
-                if stage.verdict == verdict:
+                wanted = verdict == FAILED or not self.asked or stage.name in self.asked
+                if stage.verdict == verdict and wanted:
                     return f"{stage.name}: {stage.reason}"
         return "" if self.stages else "no stage was run"
 
@@ -126,6 +141,18 @@ class Proof:
 
     runtime: Runtime
     operators: tuple[OperatorResult, ...]
+    # The stages that were asked for; empty for the whole proof.
+    stages: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether there is at least one operator and all that was asked for is proved.
+
+        For the whole proof this is `enters`; a proof of some stages never `enters`.
+        """
+        return bool(self.operators) and all(
+            mode.verdict in HOLDS for operator in self.operators for mode in operator.modes
+        )
 
     @property
     def enters(self) -> bool:
@@ -135,22 +162,23 @@ class Proof:
         )
 
     def explain(self) -> str:
-        """Describe every operator that does not enter, one line each with the stage and its reason."""
+        """Describe every operator that does not hold, one line each with the stage and its reason."""
         lines = [
             f"{op.name} [{op.style}, case {op.case}] {mode.mode}: {mode.verdict}, {mode.reason}"
             for op in self.operators
             for mode in op.modes
-            if mode.verdict != ENTERS
+            if mode.verdict not in HOLDS
         ]
         if not self.operators:
             return "no operator was proved: the files hold none that was asked for"
-        return "\n".join(lines) or f"all {len(self.operators)} enter"
+        return "\n".join(lines) or f"all {len(self.operators)} {'are proved' if self.stages else 'enter'}"
 
     def to_json(self) -> dict[str, Any]:
         """Give the report as JSON values."""
         return {
             "schema_version": SCHEMA_VERSION,
             "runtime": {**vars(self.runtime), "opkit": __version__},
+            "stages": list(self.stages),
             "operators": [_operator_json(operator) for operator in self.operators],
         }
 
@@ -190,6 +218,10 @@ class Request:
     # without it, is judged in the first style only.
     optional_style: bool = False
     stand_in: bool | None = None
+    # Only these stages and what they need; empty for the whole proof.
+    stages: tuple[str, ...] = ()
+    # Stages that are by request only, to be run as part of the whole proof.
+    also: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Give the request as JSON values."""
@@ -203,6 +235,8 @@ class Request:
                 **value,
                 "files": tuple(value["files"]),
                 "imports": tuple(value["imports"]),
+                "stages": tuple(value["stages"]),
+                "also": tuple(value["also"]),
                 "subjects": tuple((file, name, case) for file, name, case in value["subjects"]),
             }
         )

@@ -20,7 +20,8 @@ from opkit.processes import die_with_parent
 from opkit.prove import kernels
 from opkit.prove.cases import Candidate, NoCase, candidates, shown
 from opkit.prove.internal import InternalError, unexpected
-from opkit.prove.protocol import FAILED, PROVED, STAGES, Request, StageResult, not_run
+from opkit.prove.protocol import FAILED, PROVED, Request, StageResult, not_run
+from opkit.prove.selection import stages_to_run
 from opkit.prove.setup import Setup
 from opkit.prove.subject import Declared, Setting, Subject, first_line, on_npu, without_own_lines
 from opkit.prove.values import Inputs
@@ -79,6 +80,7 @@ def _prove(request: Request, channel: Channel) -> None:
     declared = {item.identity: item for item in setup.run()}
     functions = setup.functions(list(declared.values()))
     setting = Setting(request.mode, runtime.kind, watch, functions)
+    stages = stages_to_run(request.mode, request.stages, request.also)
     for file, name, case in request.subjects:
         item = declared[file, name]
         found = next(c for c in candidates(item.spec) if c.name == case)
@@ -87,20 +89,26 @@ def _prove(request: Request, channel: Channel) -> None:
         if elsewhere is not None:
             channel.send("elsewhere", text=elsewhere, **identity)
             continue
-        Judge(channel, setting, item, identity).judge(found)
+        Judge(channel, setting, item, identity, stages).judge(found)
 
 
 class Judge:
     """Runs the stages of one operator and case."""
 
     def __init__(
-        self, channel: Channel, setting: Setting, declared: Declared, identity: dict[str, str]
+        self,
+        channel: Channel,
+        setting: Setting,
+        declared: Declared,
+        identity: dict[str, str],
+        stages: tuple[str, ...] = (),
     ) -> None:
         self.channel, self.setting, self.declared, self.identity = channel, setting, declared, identity
+        self.stages = stages or stages_to_run(setting.mode)
 
     def judge(self, found: Candidate | NoCase) -> None:
         """Run stage after stage until one is not proved."""
-        names = STAGES[self.setting.mode]
+        names = self.stages
         if isinstance(found, NoCase):
             self._begin(names[0])
             self._stage(not_run(names[0], found.reason))

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from opkit.prove.protocol import ENTERS, FAILED, PROVED, ModeResult, OperatorResult, Proof, StageResult
+from opkit.prove.protocol import FAILED, HOLDS, PROVED, ModeResult, OperatorResult, Proof, StageResult
 
 # Width where there is no terminal: fits a CI log and an e-mail.
 WIDTH = 100
@@ -159,7 +159,7 @@ def summary(stage: StageResult) -> str:
 def _failures(proof: Proof, width: int) -> Iterator[str]:
     for operator in proof.operators:
         for mode in operator.modes:
-            if mode.verdict != ENTERS:
+            if mode.verdict not in HOLDS:
                 title = (
                     f"{operator.name} [{operator.style}, case {operator.case}] {mode.mode}: {mode.verdict}"
                 )
@@ -188,7 +188,8 @@ def _notes(proof: Proof) -> Iterator[str]:
 
 def _summary(proof: Proof) -> str:
     modes: list[ModeResult] = [mode for operator in proof.operators for mode in operator.modes]
-    entering = sum(mode.verdict == ENTERS for mode in modes)
+    entering = sum(mode.verdict in HOLDS for mode in modes)
+    verb = f"proved, of stage {', '.join(proof.stages)} only" if proof.stages else "enter"
     runtime = proof.runtime
     where = f"{runtime.kind}, torch {runtime.torch}, torch_npu {runtime.torch_npu}, {runtime.soc}".rstrip(
         ", "
@@ -200,7 +201,7 @@ def _summary(proof: Proof) -> str:
         _count(len({operator.style for operator in proof.operators}), "style"),
         _count(len({mode.mode for mode in modes}), "mode"),
     ]
-    return f"{entering} of {len(modes)} enter ({', '.join(what)}; runtime: {where})"
+    return f"{entering} of {len(modes)} {verb} ({', '.join(what)}; runtime: {where})"
 
 
 def _key(operator: OperatorResult) -> tuple[str, str, str]:
