@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import tempfile
 from importlib import resources
@@ -81,6 +82,11 @@ def unwritable(path: Path, error: OSError) -> OpkitError:
     place = error.filename or path
     help = _UNWRITABLE.get(error.errno or 0, "choose another place")
     return OpkitError(f"cannot write {place}: {error.strerror or error}", help)
+
+
+def digest_of(path: str | Path) -> str:
+    """Give the SHA-256 of what a file holds. Raises OSError when it cannot be read."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def data_directory(name: str) -> Path:

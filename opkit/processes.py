@@ -17,15 +17,20 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 _POLL_SECONDS = 0.05
 _OUTPUT_LINES = 12
+_CGROUP_V1 = "/sys/fs/cgroup/memory/memory.limit_in_bytes"
+_OF_ALL_MEMORY = 0.8
 _DAY = 24 * 3600.0
 # How a worker's death begins that came from outside: somebody ended it, or the machine was out of memory.
 ENDED_FROM_OUTSIDE = ("the process died of signal SIGKILL", "the process died of signal SIGTERM")
+# How the death of one begins that was ended for what it used of memory.
+OUT_OF_MEMORY = "it used more than"
 
 
 _running: set[subprocess.Popen[bytes]] = set()
@@ -43,6 +48,57 @@ def end_workers() -> None:
         _kill_group(process)
 
 
+def run_together(actions: Sequence[Callable[[threading.Event], None]], at_once: int) -> None:
+    """Run actions that start workers, some at once; the first exception ends all of them and is raised.
+
+    An action looks at the event it is given before it starts a worker: it is set when all is to end.
+    """
+    if not actions:
+        return
+    stop = threading.Event()
+    with ThreadPoolExecutor(max_workers=max(1, min(len(actions), at_once))) as pool:
+        futures = [pool.submit(action, stop) for action in actions]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            # Ctrl-C too: the pool waits for its threads, and those wait for their workers.
+            stop.set()
+            for future in futures:
+                future.cancel()
+            # A worker may be about to start in its thread, and not be there to be ended yet.
+            while wait(futures, timeout=0.1).not_done:
+                end_workers()
+            raise
+
+
+def cores() -> int:
+    """Count the cores this process may use, which in a container are fewer than the machine's."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def memory_share(workers: int) -> int | None:
+    """Give the bytes each of some workers may use: most of the machine's memory, or of the container's.
+
+    None where the system does not tell. One that used more would take others with it.
+    """
+    limits = [_number(path) for path in ("/sys/fs/cgroup/memory.max", _CGROUP_V1)]
+    try:
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (ValueError, OSError):
+        pass
+    known = [limit for limit in limits if limit]
+    return int(min(known) * _OF_ALL_MEMORY / workers) if known else None
+
+
+def _number(path: str) -> int:
+    try:
+        text = Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return 0
+    return int(text) if text.isdigit() else 0  # "max" is no limit.
+
+
 def die_with_parent() -> None:
     """Have the kernel end this worker when the process that started it is gone, however that ended."""
     if sys.platform == "linux":
@@ -56,10 +112,12 @@ def run_worker(
     take: Callable[[Mapping[str, Any]], None],
     timeout: float,
     environment: Mapping[str, str] | None = None,
+    memory: int | None = None,
 ) -> str:
     """Run a worker to its end; `take` gets each line as it comes. Return "" or how it died.
 
-    A worker that writes nothing for `timeout` seconds is killed, with everything it started.
+    A worker that writes nothing for `timeout` seconds is killed, with everything it started, and so is one
+    that uses more than `memory` bytes. Its address space has no limit: torch reserves far more than it uses.
     """
     _remove_old_folders()
     with tempfile.TemporaryDirectory(prefix=f"opkit-worker-{os.getpid()}-") as directory:
@@ -79,14 +137,14 @@ def run_worker(
             with _running_lock:
                 _running.add(process)
             try:
-                hung = _follow(process, folder / "result.jsonl", take, timeout)
+                ended = _follow(process, folder / "result.jsonl", take, timeout, memory)
             finally:
                 _kill_group(process)
                 with _running_lock:
                     _running.discard(process)
         tail = _last_lines((folder / "output").read_text(encoding="utf-8", errors="replace"))
-    if hung:
-        return f"no answer within {timeout:g} s; its process group was killed{tail}"
+    if ended:
+        return f"{ended}; its process group was killed{tail}"
     if process.returncode:
         return f"the process died of {_death(process.returncode)}{tail}"
     return ""
@@ -134,14 +192,20 @@ def _remove_old_folders() -> None:
 
 
 def _follow(
-    process: subprocess.Popen[bytes], path: Path, take: Callable[[Mapping[str, Any]], None], timeout: float
-) -> bool:
-    """Hand over each line as it comes; return True when there was none for too long."""
+    process: subprocess.Popen[bytes],
+    path: Path,
+    take: Callable[[Mapping[str, Any]], None],
+    timeout: float,
+    memory: int | None,
+) -> str:
+    """Hand over each line as it comes; return why the worker must be ended, "" when it ended by itself."""
     last_news = time.monotonic()
     rest = b""
     with path.open("rb") as stream:
         while True:
             running = process.poll() is None
+            if memory is not None and running and resident(process.pid) > memory:
+                return f"{OUT_OF_MEMORY} {memory / 2**30:.3g} GiB of memory"
             data = stream.read()
             if data:
                 last_news = time.monotonic()
@@ -149,11 +213,23 @@ def _follow(
                 for line in lines:
                     take(json.loads(line))
             elif not running:
-                return False
+                return ""
             elif time.monotonic() - last_news > timeout:
-                return True
+                return f"no answer within {timeout:g} s"
             else:
                 time.sleep(_POLL_SECONDS)
+
+
+def resident(pid: int) -> int:
+    """Give the bytes of memory that a process has for itself; 0 where the system does not tell."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    except OSError:
+        return 0  # It has just ended, or there is no /proc.
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    # Without the libraries, which all workers share.
+    parts = (fields.get(name, "0 kB").split()[0] for name in ("RssAnon", "RssShmem"))
+    return sum(int(part) * 1024 for part in parts)
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -21,6 +21,7 @@ COMMANDS = {
     "scaffold": ("opkit.cli.scaffold", "Create a complete, tested operator package."),
     "import": ("opkit.cli.importer", "Write the YAML of operators that C++ or an installed package defines."),
     "prove": ("opkit.cli.prove", "Prove that each operator enters the npugraph_ex and GE graphs."),
+    "report": ("opkit.cli.report", "Put the reports of several `opkit prove` runs together."),
     "audit": ("opkit.cli.audit", "Ask a whole installed package which operators can enter a graph."),
     "run": ("opkit.cli.run", "Run a script, module or program on this machine's CANN or the stand-in."),
     "env": ("opkit.cli.env", "Print the shell settings that `opkit run` would use."),

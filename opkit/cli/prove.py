@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from opkit.prove.plan import InvalidDeclaration, Plan
     from opkit.prove.protocol import Proof
     from opkit.prove.runner import Progress
+    from opkit.prove.split import Shard
 
 _MODES = ("npugraph_ex", "ge")
 
@@ -26,6 +28,29 @@ def _modes(_context: click.Context, _parameter: click.Parameter, value: str) -> 
     if unknown or not names:
         raise click.BadParameter(f"{', '.join(unknown) or 'nothing'}; the modes are {', '.join(_MODES)}")
     return names
+
+
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def _size(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", value.strip(), re.IGNORECASE)
+    if found is None or not float(found[1]):
+        raise click.BadParameter(f"{value!r} is no size: write 4G, 500M or the like")
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def _shard(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Shard | None:
+    from opkit.prove.split import Shard
+
+    if value is None:
+        return None
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", value.strip())
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise click.BadParameter(f"{value!r}: write I/N, such as 1/4 for the first of four, I from 1 to N")
+    return Shard(int(found[1]), int(found[2]))
 
 
 @click.command(name="prove")
@@ -69,6 +94,11 @@ def _modes(_context: click.Context, _parameter: click.Parameter, value: str) -> 
 @click.option(
     "--timeout", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Seconds for one stage."
 )
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), help="Worker processes at a time.  [default: cores]"
+)
+@click.option("--memory", metavar="SIZE", callback=_size, help="Most a worker may use, such as 4G or 500M.")
+@click.option("--shard", metavar="I/N", callback=_shard, help="Only the I-th of N parts of the operators.")
 @click.option("--stand-in", is_flag=True, help="Use the stand-in even where CANN is installed.")
 @click.option("--self-test", is_flag=True, help="Prove that wrong operators do not enter: see below.")
 def command(
@@ -84,6 +114,9 @@ def command(
     format_: str,
     output_file: str | None,
     timeout: float,
+    jobs: int | None,
+    memory: int | None,
+    shard: Shard | None,
     stand_in: bool,
     self_test: bool,
 ) -> None:
@@ -140,6 +173,9 @@ def command(
         package=package,
         imports=imports,
         timeout=timeout,
+        jobs=jobs,
+        memory=memory,
+        shard=shard,
         stand_in=True if stand_in else None,
     )
     try:
@@ -196,11 +232,12 @@ def _progress() -> Iterator[Progress | None]:
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     bar = Progress(
-        TextColumn("proving"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"),
+        TextColumn("proving"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        TextColumn("{task.description}"),
         console=console, transient=True,
     )  # fmt: skip
     with bar:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from opkit.errors import OpkitError
@@ -140,8 +140,8 @@ def _ending(stage: str, death: str, when: str = "") -> StageResult:
     return StageResult(stage, FAILED, {}, f"{when}{death}")
 
 
-def assemble(plan: Plan, collectors: list[Collector]) -> Proof:
-    """Put the results of all modes and styles together, in the order of the files."""
+def assemble(plan: Plan, collectors: list[Collector], order: Sequence[Subject] = ()) -> Proof:
+    """Put the results of all modes and styles together, in the order of the files or in another."""
     table: dict[tuple[str, Subject], dict[str, ModeResult]] = {}
     for collector in collectors:
         mode = collector.request.mode
@@ -152,7 +152,8 @@ def assemble(plan: Plan, collectors: list[Collector]) -> Proof:
             table.setdefault((style, subject), {})[mode] = collector.result(
                 subject, _left_out(collectors, subject)
             )
-    position = {s: i for i, s in enumerate(collectors[0].request.subjects)} if collectors else {}
+    order = order or [subject for c in collectors for subject in c.request.subjects]
+    position = {subject: index for index, subject in reversed(list(enumerate(order)))}
     ordered = sorted(table.items(), key=lambda item: (position[item[0][1]], item[0][0] != "library"))
     inputs = {subject: given for c in collectors for subject, given in c.inputs.items()}
     operators = tuple(

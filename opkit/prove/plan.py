@@ -12,6 +12,7 @@ from opkit.model.operator import OpFile, OpSpec
 from opkit.prove.cases import Candidate, NoCase, candidates
 from opkit.prove.protocol import MODES, ON_REQUEST, Request
 from opkit.prove.selection import SHARED, known_stages, modes_to_run
+from opkit.prove.split import Shard, Subject, of_shard
 
 STYLES = ("library", "custom-op")
 
@@ -47,6 +48,12 @@ class Plan:
     imports: tuple[str, ...] = ()
     # Seconds without any news from a worker after which it counts as hung.
     timeout: float = 120.0
+    # Worker processes at a time; None is one for each core.
+    jobs: int | None = None
+    # Bytes that one worker may use; None is its share of the machine's.
+    memory: int | None = None
+    # Only this part of the operators.
+    shard: Shard | None = None
     # True asks for the stand-in even where CANN is present; None takes what the machine has.
     stand_in: bool | None = None
 
@@ -63,8 +70,24 @@ def read(path: str) -> OpFile:
     return op_file
 
 
+@dataclass(frozen=True)
+class Work:
+    """A plan as requests for workers, one per mode and style, and what part of it that is."""
+
+    requests: tuple[Request, ...]
+    # Every operator and case of the plan, in order, those of other shards included.
+    subjects: tuple[Subject, ...]
+    # Why there is nothing to prove; empty when there is something.
+    nothing: str = ""
+
+
 def requests(plan: Plan) -> list[Request]:
-    """Split a plan into one request per mode and style.
+    """Give the requests of a plan. Raises what `work` raises."""
+    return list(work(plan).requests)
+
+
+def work(plan: Plan) -> Work:
+    """Read the files and split what is asked for into one request per mode and style.
 
     Raises InvalidDeclaration for mistakes in the YAML and OpkitError for an unknown operator or a bad
     package.
@@ -85,6 +108,13 @@ def requests(plan: Plan) -> list[Request]:
             f"no case for stage {', '.join(plan.stages)}: the operators refuse all of them (`raises`)",
             "ask for schema, meta or host",
         )
+    mine = of_shard(subjects, plan.shard)
+    if not mine:
+        return Work((), subjects, f"shard {plan.shard} holds none of the operators")
+    return Work(tuple(_requests(plan, files, mine)), subjects)
+
+
+def _requests(plan: Plan, files: list[OpFile], subjects: tuple[Subject, ...]) -> list[Request]:
     styles = _styles(plan)
     return [
         Request(

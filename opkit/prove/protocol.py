@@ -80,6 +80,8 @@ class ModeResult:
     notes: tuple[str, ...] = ()
     # The stages of this mode that were asked for; empty for the whole proof.
     asked: tuple[str, ...] = ()
+    # When a result taken from the cache was found (UTC, ISO 8601); empty for one that was found now.
+    proved_at: str = ""
 
     @property
     def verdict(self) -> str:
@@ -136,6 +138,44 @@ class Runtime:
 
 
 @dataclass(frozen=True)
+class Scope:
+    """What a report is about, so that reports can be compared and put together."""
+
+    # The directory of the command: reports of two machines name the same file relative to it.
+    directory: str = ""
+    # Of each YAML file, a digest of what it holds.
+    declarations: Mapping[str, str] = field(default_factory=dict)
+    # (which, of how many) shards this is; None for all there is.
+    shard: tuple[int, int] | None = None
+    # With a shard: all operators and cases (file, operator, case), those of other shards included.
+    subjects: tuple[tuple[str, str, str], ...] = ()
+    # The git revision of which only what has changed since was proved; empty for everything.
+    changed_since: str = ""
+    # Why there was nothing to prove; empty when there was something.
+    nothing: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the report's form."""
+        return {
+            **vars(self),
+            "declarations": dict(self.declarations),
+            "shard": None if self.shard is None else list(self.shard),
+            "subjects": [list(subject) for subject in self.subjects],
+        }
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Scope:
+        """Read the form `to_json` wrote."""
+        return Scope(
+            **{
+                **value,
+                "shard": None if value["shard"] is None else tuple(value["shard"]),
+                "subjects": tuple((file, name, case) for file, name, case in value["subjects"]),
+            }
+        )
+
+
+@dataclass(frozen=True)
 class Proof:
     """The whole report."""
 
@@ -143,14 +183,15 @@ class Proof:
     operators: tuple[OperatorResult, ...]
     # The stages that were asked for; empty for the whole proof.
     stages: tuple[str, ...] = ()
+    scope: Scope = Scope()
 
     @property
     def holds(self) -> bool:
-        """Tell whether there is at least one operator and all that was asked for is proved.
+        """Tell whether all that was asked for is proved, or nothing was to be proved, with a reason.
 
-        For the whole proof this is `enters`; a proof of some stages never `enters`.
+        For the whole proof of something this is `enters`; a proof of some stages never `enters`.
         """
-        return bool(self.operators) and all(
+        return bool(self.operators or self.scope.nothing) and all(
             mode.verdict in HOLDS for operator in self.operators for mode in operator.modes
         )
 
@@ -170,7 +211,7 @@ class Proof:
             if mode.verdict not in HOLDS
         ]
         if not self.operators:
-            return "no operator was proved: the files hold none that was asked for"
+            return self.scope.nothing or "no operator was proved: the files hold none that was asked for"
         return "\n".join(lines) or f"all {len(self.operators)} {'are proved' if self.stages else 'enter'}"
 
     def to_json(self) -> dict[str, Any]:
@@ -179,8 +220,33 @@ class Proof:
             "schema_version": SCHEMA_VERSION,
             "runtime": {**vars(self.runtime), "opkit": __version__},
             "stages": list(self.stages),
+            "scope": self.scope.to_json(),
             "operators": [_operator_json(operator) for operator in self.operators],
         }
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Proof:
+        """Read the form `to_json` wrote. Raises KeyError, TypeError or ValueError for another form."""
+        if value["schema_version"] != SCHEMA_VERSION:
+            raise ValueError(f"schema_version is {value['schema_version']}, not {SCHEMA_VERSION}")
+        runtime = {name: value["runtime"][name] for name in ("kind", "torch", "torch_npu", "soc")}
+        stages = tuple(value["stages"])
+        operators = tuple(_operator_from_json(operator, stages) for operator in value["operators"])
+        return Proof(Runtime(**runtime), operators, stages, Scope.from_json(value["scope"]))
+
+
+def _operator_from_json(value: Mapping[str, Any], asked: tuple[str, ...]) -> OperatorResult:
+    modes = tuple(
+        ModeResult(
+            mode,
+            tuple(StageResult.from_json(stage) for stage in found["stages"]),
+            tuple(found["notes"]),
+            tuple(name for name in asked if name in STAGES[mode]),
+            found["proved_at"],
+        )
+        for mode, found in value["modes"].items()
+    )
+    return OperatorResult(value["name"], value["style"], value["case"], modes, value["file"], value["inputs"])
 
 
 def _operator_json(operator: OperatorResult) -> dict[str, Any]:
@@ -195,6 +261,7 @@ def _operator_json(operator: OperatorResult) -> dict[str, Any]:
                 "verdict": mode.verdict,
                 "reason": mode.reason,
                 "notes": list(mode.notes),
+                "proved_at": mode.proved_at,
                 "stages": [stage.to_json() for stage in mode.stages],
             }
             for mode in operator.modes

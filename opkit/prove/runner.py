@@ -1,25 +1,27 @@
 """Runs worker processes and puts their findings together. Imports no torch.
 
-Each mode and style has a process of its own: torchair and npugraph_ex cannot both be used in one process in
-any order, and the same operator cannot be defined twice. A worker that crashes, hangs or cannot start costs
-the stage it was in; the findings it wrote before stay, and a new worker takes the operators that were left.
+Each mode and style has processes of its own: torchair and npugraph_ex cannot both be used in one process in
+any order, and the same operator cannot be defined twice. A worker that crashes, hangs, eats memory or cannot
+start costs the stage it was in; the findings it wrote before stay, and a new worker takes what was left.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from opkit.errors import OpkitError
-from opkit.processes import end_workers, run_worker
+from opkit.files import digest_of
+from opkit.processes import cores, memory_share, run_together, run_worker
 from opkit.prove.collect import Collector, assemble
 from opkit.prove.findings import explained
-from opkit.prove.plan import Plan, requests
-from opkit.prove.protocol import Proof, Request
+from opkit.prove.plan import Plan, Work, work
+from opkit.prove.protocol import Proof, Request, Scope
+from opkit.prove.split import over_workers
 
 # Called with (number of finished operator cases, number of all, what is running).
 Progress = Callable[[int, int, str], None]
@@ -31,65 +33,64 @@ def prove(plan: Plan, progress: Progress | None = None) -> Proof:
     Raises InvalidDeclaration for mistakes in the YAML, and OpkitError when nothing can be judged at all, e.g.
     because torch_npu is not installed.
     """
-    work = requests(plan)
-    collectors = [Collector(request) for request in work]
+    todo = work(plan)
+    workers = plan.jobs or cores()
+    collectors = [Collector(request) for request in over_workers(todo.requests, workers)]
+    at_once = min(workers, len(collectors))
+    memory = plan.memory or memory_share(max(1, at_once))
     report = _Reporter(collectors, progress)
-    with ThreadPoolExecutor(max_workers=min(len(work), _cores())) as pool:
-        stop = threading.Event()
-        futures = [pool.submit(_run, collector, plan.timeout, report, stop) for collector in collectors]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            # Ctrl-C too: the pool waits for its threads, and those wait for their workers.
-            stop.set()
-            # A worker may be about to start in its thread, and not be there to be ended yet.
-            while wait(futures, timeout=0.1).not_done:
-                end_workers()
-            raise
-    return explained(assemble(plan, collectors))
+    actions = [partial(_run, collector, plan.timeout, memory, report) for collector in collectors]
+    run_together(actions, at_once)
+    return explained(replace(assemble(plan, collectors, todo.subjects), scope=_scope(plan, todo)))
 
 
-def _cores() -> int:
-    """Count the cores this process may use, which in a container are fewer than the machine's."""
-    return len(os.sched_getaffinity(0))
+def _scope(plan: Plan, todo: Work) -> Scope:
+    shard = plan.shard
+    return Scope(
+        directory=os.getcwd(),
+        declarations={path: digest_of(path) for path in dict.fromkeys(file for file, _, _ in todo.subjects)},
+        shard=None if shard is None else (shard.index, shard.count),
+        subjects=todo.subjects if shard else (),
+        nothing=todo.nothing,
+    )
 
 
 class _Reporter:
     """Adds up the progress of all workers; called from their threads."""
 
-    def __init__(self, collectors: list[Collector], progress: Progress | None) -> None:
+    def __init__(self, collectors: Sequence[Collector], progress: Progress | None) -> None:
         self.collectors, self.progress, self.lock = collectors, progress, threading.Lock()
         self.total = sum(len(c.request.subjects) for c in collectors)
+        self.running: dict[Collector, str] = {}
 
-    def __call__(self, what: str) -> None:
-        if self.progress is not None:
-            with self.lock:
-                self.progress(sum(len(c.finished) for c in self.collectors), self.total, what)
+    def __call__(self, collector: Collector, what: str) -> None:
+        if self.progress is None:
+            return
+        with self.lock:
+            self.running[collector] = what
+            running = ", ".join(text for text in self.running.values() if text)
+            done = sum(len(c.finished) for c in self.collectors)
+            self.progress(done, self.total, running)
 
 
-def _run(collector: Collector, timeout: float, report: _Reporter, stop: threading.Event) -> None:
+def _run(
+    collector: Collector, timeout: float, memory: int | None, report: _Reporter, stop: threading.Event
+) -> None:
     """Run workers until every subject of the request has a result."""
+
+    def take(event: Mapping[str, Any]) -> None:
+        collector.take(event)
+        if event["event"] in ("begin", "finished"):
+            report(collector, f"{collector.request.mode}/{collector.request.style} {event['operator']}")
+
     while (remaining := collector.remaining()) and not stop.is_set():
         before = len(collector.finished)
-        ending = _run_worker(replace(collector.request, subjects=remaining), collector, timeout, report)
+        request: Request = replace(collector.request, subjects=remaining)
+        ending = run_worker("opkit.prove.worker", request.to_json(), take, timeout, memory=memory)
         collector.ended(ending)
         if collector.tool_error is not None:
             raise collector.tool_error
         if len(collector.finished) == before and collector.remaining():
             # Unreachable unless a worker ends well without judging anything; never loop on that.
             raise OpkitError("a prover process ended without judging anything", ending)
-
-
-def _run_worker(request: Request, collector: Collector, timeout: float, report: _Reporter) -> str:
-    """Run one worker to its end; return "" or how it died."""
-    return run_worker(
-        "opkit.prove.worker", request.to_json(), lambda event: _take(event, collector, report), timeout
-    )
-
-
-def _take(event: Mapping[str, Any], collector: Collector, report: _Reporter) -> None:
-    collector.take(event)
-    if event["event"] in ("begin", "finished"):
-        request = collector.request
-        report(f"{request.mode}/{request.style} {event.get('operator', '')}")
+    report(collector, "")
