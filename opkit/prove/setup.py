@@ -169,7 +169,8 @@ class Setup:
             if found and self._name(spec) in self.installed:
                 continue  # It may do without what cannot be generated; the stages judge what it has.
             if found:
-                self.problems[self._name(spec)] = f"opkit cannot generate it: {found[0].message}"
+                whose = "no imported module defines it, and " if self.request.imports else ""
+                self.problems[self._name(spec)] = f"{whose}opkit cannot generate it: {found[0].message}"
             else:
                 usable.append(spec)
         try:
@@ -267,12 +268,13 @@ class Setup:
     def _converter(self, op_file: OpFile, spec: OpSpec) -> None:
         """Register the converter that `opkit gen` would write."""
         from opkit.emit import converter
+        from opkit.registration import run_text
 
         text = converter.emit(replace(op_file, operators=(spec,)), self.request.namespace, "")
         # Entry points in files are relative to the YAML, as beside a generated module.
         file = str(Path(op_file.path).with_name(f"<converter of {spec.name}>"))
         module: dict[str, Any] = {"__name__": f"opkit_converter_{spec.schema.name.base}", "__file__": file}
-        exec(compile(text, file, "exec"), module)
+        run_text(text, file, module)
         _KEPT.append(module)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 from opkit.emit import emit_meta
 from opkit.model.operator import OpFile
@@ -28,5 +30,11 @@ def register(
     module.__file__ = str(path.with_name(f"<meta of {path.name}>"))
     _MODULES.append(module)
     sys.modules[module.__name__] = module
-    exec(compile(text, module.__file__, "exec"), module.__dict__)
+    run_text(text, module.__file__, module.__dict__)
     return module
+
+
+def run_text(text: str, file: str, names: dict[str, Any]) -> None:
+    """Run generated code; `file` is no file, but tracebacks and `inspect` show the lines all the same."""
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), names)

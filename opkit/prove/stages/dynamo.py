@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import opkit
+from opkit.prove.exhibits import fx_text
 from opkit.prove.protocol import StageResult, failed, not_run, proved
 from opkit.prove.subject import Subject, first_line, on_npu
 from opkit.prove.values import Inputs
@@ -24,6 +25,7 @@ def run(subject: Subject) -> StageResult:
     import torch
 
     graphs: list[Any] = []
+    texts: dict[str, str] = {}
     expected = 1
     if subject.call is not None:
         expected = _count_calls(subject)
@@ -33,13 +35,15 @@ def run(subject: Subject) -> StageResult:
     args, kwargs = subject.arguments(given)
     torch._dynamo.reset()
     try:
-        compiled = torch.compile(subject.model(), backend=_keeping(graphs), fullgraph=True, dynamic=False)
+        compiled = torch.compile(
+            subject.model(), backend=_keeping(graphs, texts), fullgraph=True, dynamic=False
+        )
         compiled(*args, **kwargs)
     except Exception as error:
         return failed(NAME, f"with fullgraph=True the compile fails: {explain(error)}")
     nodes = [_target(node) for graph in graphs for node in graph.nodes if node.op == "call_function"]
     count = sum(1 for graph in graphs for node in graph.nodes if calls(node, subject.operator))
-    evidence: dict[str, Any] = {"graphs": len(graphs), "operator nodes": count, "nodes": nodes}
+    evidence: dict[str, Any] = {"graphs": len(graphs), "operator nodes": count, "nodes": nodes, **texts}
     if len(graphs) != 1:
         return failed(NAME, f"{len(graphs)} graphs instead of one", **evidence)
     if not count and not subject.spec.schema.returns and _writes_nothing(subject, given):
@@ -60,16 +64,23 @@ def _writes_nothing(subject: Subject, given: Inputs) -> bool:
     return bool(names) and all(path[0] not in names for path, _ in given.tensors())
 
 
-def _keeping(graphs: list[Any]) -> Any:
-    """Make a backend that runs what it is given and keeps the functionalized graph."""
+def _keeping(graphs: list[Any], texts: dict[str, str]) -> Any:
+    """Make a backend that runs what it is given and keeps the functionalized graph, and both as text."""
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.aot_autograd import make_boxed_func
 
     def compile_graph(module: Any, _inputs: Any) -> Any:
         graphs.append(module.graph)
+        texts["after functionalization"] = fx_text(module)
         return make_boxed_func(module.forward)
 
-    return aot_autograd(fw_compiler=compile_graph)
+    functionalize = aot_autograd(fw_compiler=compile_graph)
+
+    def keep(module: Any, inputs: Any, **options: Any) -> Any:
+        texts["before functionalization"] = fx_text(module)
+        return functionalize(module, inputs, **options)
+
+    return keep
 
 
 def calls(node: Any, operator: Any) -> bool:

@@ -16,6 +16,7 @@ from opkit.model.diagnostic import Severity
 from opkit.model.operator import Case, CaseValue, TensorSpec
 from opkit.prove import ge_trace, registered_ir
 from opkit.prove.attributes import converted, look_again
+from opkit.prove.exhibits import ge_nodes, source_of
 from opkit.prove.observe import needs_kernels
 from opkit.prove.optionals import look_at_optionals
 from opkit.prove.protocol import StageResult, failed, proved
@@ -40,6 +41,9 @@ def run(subject: Subject) -> StageResult:
     evidence: dict[str, Any] = {}
     if getattr(subject.operator, "_ge_converter", None) is None:
         return failed(NAME, _why_no_converter(subject))
+    source = source_of(subject.operator._ge_converter)
+    if source is not None:
+        evidence["converter"] = source
     binding, findings = bind(subject.spec)
     if binding is None:
         errors = [d.message for d in findings if d.severity is Severity.ERROR]
@@ -128,6 +132,7 @@ def _graph(subject: Subject, trace: ge_trace.Trace, binding: Binding, evidence: 
         return f"{len(trace.graphs)} graphs were loaded into GE instead of one"
     graph = trace.graphs[0]
     evidence["graph"] = [_text(node) for node in graph.nodes]
+    evidence["ir"] = ge_nodes(graph)
     wanted = binding.prototype.op
     problem = _callback(graph)
     if problem:
@@ -167,6 +172,7 @@ def _alone(subject: Subject, binding: Binding, evidence: dict[str, Any]) -> str:
     own = {_FOLDED: evidence[_FOLDED]} if _FOLDED in evidence else {}
     problem = graph if isinstance(graph, str) else _graph(subject, trace, binding, own)
     own.pop("graph", None)
+    own.pop("ir", None)
     evidence.update(own)
     if not problem:
         return ""

@@ -11,12 +11,16 @@ from typing import Any
 
 from opkit.model.schema import Return, is_tensor_like
 from opkit.prove import apart, expected, fake, signature
+from opkit.prove.exhibits import meta_source
 from opkit.prove.protocol import PROVED, StageResult, failed, proved
 from opkit.prove.subject import Subject, first_line, flat_tensors, on_npu, results_of
 from opkit.prove.values import Inputs, ordinary_sizes, sizes
 from opkit.prove.watch import graph_breaks, has_kernel, has_meta
 
 NAME = "meta"
+_SIZE_FROM_DATA = (
+    "the output size depends on data, which neither graph can hold; give a maximum size and a count"
+)
 
 
 def run(subject: Subject) -> StageResult:
@@ -29,6 +33,9 @@ def run(subject: Subject) -> StageResult:
         evidence["registered as"] = "none; the operator returns nothing, so functionalization needs none"
         return proved(NAME, **evidence)
     function = subject.setting.watch.meta_function(subject.name)
+    source = meta_source(subject.name, function)
+    if source is not None:
+        evidence["meta kernel"] = source
     if function is not None:
         wrong = signature.differences(function, subject.operator._schema)
         if wrong:
@@ -43,6 +50,8 @@ def run(subject: Subject) -> StageResult:
     except Exception as error:
         if subject.case.raises:
             return proved(NAME, refuses=first_line(error), **evidence)
+        if type(error).__name__ == "DynamicOutputShapeException":
+            return failed(NAME, _SIZE_FROM_DATA, **evidence)
         count = function is not None and _wrong_count(subject, function, sets[0])
         if count:
             return failed(NAME, count, **evidence)
@@ -68,14 +77,15 @@ def run(subject: Subject) -> StageResult:
 def _wrong_count(subject: Subject, function: Callable[..., Any], given: Inputs) -> str:
     """Say how many results a Meta function returns if not as many as the schema has.
 
-    The dispatcher says of one tensor for two results only that it is no sequence.
+    The dispatcher says of one tensor for two results only that it is no sequence, and prints two for one.
     """
     returns = subject.spec.schema.returns
     try:
         results = results_of(fake.apply(function, given))
     except Exception:
         return ""  # It raises by itself, which is what the report says.
-    if len(results) == len(returns) or len(returns) == 1:
+    one_list = len(returns) == 1 and str(returns[0].type).startswith("Tensor[")
+    if len(results) == len(returns) or one_list:
         return ""
     plural = "result" if len(results) == 1 else "results"
     return f"the Meta kernel returns {len(results)} {plural}, the schema has {len(returns)}"
@@ -181,11 +191,7 @@ def _symbolic(subject: Subject, sets: list[Any], evidence: dict[str, Any]) -> St
         f"not compared: {found.not_compared}" if found.not_compared else "equal to the declared rule"
     )
     if found.unbacked:
-        return failed(
-            NAME,
-            "the output size depends on data, which neither graph can hold; give a maximum size and a count",
-            **evidence,
-        )
+        return failed(NAME, _SIZE_FROM_DATA, **evidence)
     if found.specialised:
         hint = (
             ""
