@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from opkit.errors import OpkitError
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.operator import OpFile
-from opkit.read import read_file
+from opkit.read import read_file, read_text
 from opkit.rules import check
 from opkit.rules.pages import PAGES
 
@@ -29,6 +29,22 @@ def check_path(path: str | Path, torch_version: str | None = None) -> list[Diagn
     unique = {(d.code, d.mark, d.operator): d for d in reversed(found)}
     kept = [d for d in unique.values() if d.code not in ignored and not _is_silenced(d, op_file)]
     return sorted(kept, key=lambda d: (d.mark.line, d.mark.column, d.code) if d.mark else (0, 0, d.code))
+
+
+def is_shown(path: Path, text: str) -> Callable[[str, int], bool]:
+    """Give the question whether findings of a code on a line are wanted, for a file with this text.
+
+    Raises OpkitError like `check_path`.
+    """
+    ignored = ignored_codes(path)
+    op_file = read_text(text, path)[0] if "opkit:" in text else None
+    suppressions = op_file.suppressions if op_file else ()
+
+    def shown(code: str, line: int) -> bool:
+        silenced = any(code in s.codes and s.first_line <= line <= s.last_line for s in suppressions)
+        return code not in ignored and not silenced
+
+    return shown
 
 
 def _is_silenced(diagnostic: Diagnostic, op_file: OpFile | None) -> bool:

@@ -18,6 +18,8 @@ FORMATS = ("full", "concise", "json", "github", "junit", "sarif")
 @click.argument("files", nargs=-1, required=True, metavar="FILES...")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="full", show_default=True)
 @click.option("--output-file", type=click.Path(dir_okay=False), help="Write the findings to this file.")
+@click.option("--fix", is_flag=True, help="Put right what is mechanical, then check; changes schemas only.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--torch-version", metavar="X.Y", help="Check the operators of this torch version only.")
 @click.option(
     "--against",
@@ -31,10 +33,15 @@ def command(
     files: tuple[str, ...],
     format_: str,
     output_file: str | None,
+    fix: bool,
+    diff: bool,
     torch_version: str | None,
     sources: tuple[str, ...],
 ) -> None:
     """Find every mistake in operator YAML that can be seen without running.
+
+    --fix mends the spacing of schemas, gives `Tensor!` a letter, and writes `-> None` as `-> ()` and the
+    default of an int as an int. Comments, quotes and line ends stay as they are.
 
     Exits with 1 if there is an error or a warning (notes do not count), with 2 if a file cannot be read.
     """
@@ -52,6 +59,10 @@ def command(
     gc.disable()
     diagnostics: list[Diagnostic] = []
     try:
+        if diff:
+            sys.exit(_show_fixes(files))
+        if fix:
+            _fix(files)
         for file in files:
             diagnostics += check_path(file, torch_version)
         if sources:
@@ -69,6 +80,33 @@ def command(
     if any(d.code == UNREADABLE for d in diagnostics):
         sys.exit(2)
     sys.exit(1 if any(d.severity.value != "note" for d in diagnostics) else 0)
+
+
+def _fix(files: tuple[str, ...]) -> None:
+    """Mend the files and say what was done."""
+    from opkit.fix import fix_path, write_fixed
+
+    count = 0
+    for path in map(Path, files):
+        before, fixed = fix_path(path)
+        if fixed.text != before:
+            write_fixed(path, fixed.text)
+        for done in fixed.fixes:
+            click.echo(f"{done.mark}: fixed {done.code} {done.operator}: {done.what}", err=True)
+        count += len(fixed.fixes)
+    click.echo(f"{count} fixed" if count else "nothing to fix", err=True)
+
+
+def _show_fixes(files: tuple[str, ...]) -> int:
+    """Print what would be mended; 1 if there is anything."""
+    from opkit.fix import fix_path, show_diff
+
+    found = 0
+    for path in map(Path, files):
+        before, fixed = fix_path(path)
+        click.echo(show_diff(path, before, fixed.text), nl=False)
+        found += len(fixed.fixes)
+    return 1 if found else 0
 
 
 def _compare(files: tuple[str, ...], sources: tuple[str, ...], torch_version: str | None) -> list[Diagnostic]:

@@ -16,6 +16,8 @@ from opkit.read.gen_opapi import read_gen_opapi
 from opkit.read.meta import read_entry_point, read_ge, read_meta
 from opkit.read.schema import parse_schema_source
 from opkit.read.source import SourceText
+from opkit.read.spacing import CODE as SPACING
+from opkit.read.spacing import loose_gaps
 from opkit.read.types import VERSIONED_TYPES, type_known_in
 from opkit.read.versions import resolve
 from opkit.shape.errors import nearest
@@ -100,6 +102,7 @@ def read_entry(document: Document, node: yaml.Node, section: str, settings: Sett
     schema = _schema(document, source, section)
     _check_keys(document, items)
     if schema is not None:
+        _check_spacing(document, source, bool(supported))
         _check_types(document, schema, supported, settings)
     return _spec(document, items, schema, section, versions, node)
 
@@ -110,6 +113,17 @@ def _schema(document: Document, source: SourceText, section: str) -> OperatorSch
     if schema is not None:
         document.operator = str(schema.name)
     return schema
+
+
+def _check_spacing(document: Document, source: SourceText, read_by_op_plugin: bool) -> None:
+    """Report the first place that op-plugin would not have written so."""
+    for before, after, wanted in loose_gaps(source):
+        severity = Severity.WARNING if read_by_op_plugin else Severity.NOTE
+        pair = f"{before.text}{wanted}{after.text}"
+        text = f"op-plugin reads `{pair}` with exactly this spacing; torch does not mind"
+        mark = source.mark(before.start, after.end)
+        document.report(SPACING, text, mark, "`opkit check --fix` does it", severity)
+        return
 
 
 def _bare(document: Document, schema: OperatorSchema, section: str, node: yaml.Node) -> OpSpec:

@@ -25,7 +25,7 @@ SYMINT_ALONE = "OPK008"
 TWICE = "OPK009"
 
 # Section in the file -> OpSpec.section. The ones after the first five are those of torch_npu's own YAML.
-_SECTIONS = {
+SECTIONS = {
     "official": "official",
     "custom": "custom",
     "symint": "symint",
@@ -36,7 +36,7 @@ _SECTIONS = {
     "custom_autograd": "custom",
 }
 # What YAML takes for the end of a line and an editor does not.
-_OTHER_LINE_ENDS = dict.fromkeys(map(ord, "\x85\u2028\u2029"), " ")
+_OTHER_LINE_ENDS = "\x85\u2028\u2029"
 _OTHER_KEYS = ("all_version", "backend", "cpp_namespace", "tocpu", "unsupported", "nestedtensor")
 
 
@@ -73,9 +73,7 @@ def read_text(
     `torch_version` ("2.13") leaves out the entries that have no kernel for that version; entries that name no
     version at all are for every version.
     """
-    # Positions count characters of a line as an editor does; a form with one line end keeps that simple.
-    text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").translate(_OTHER_LINE_ENDS)
-    document = Document(str(path), text)
+    document = Document(str(path), plain_lines(text))
     root = document.compose()
     if root is None:
         if not document.diagnostics:
@@ -106,6 +104,20 @@ def read_text(
     _check_twice(document, operators)
     op_file = OpFile(document.path, tuple(operators), versions, read_suppressions(document))
     return op_file, tuple(document.diagnostics)
+
+
+def plain_lines(text: str) -> str:
+    """Give the text one kind of line end and no byte order mark.
+
+    Each character keeps its line and column as an editor counts them.
+    """
+    text = text.lstrip("\ufeff")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    for end in _OTHER_LINE_ENDS:
+        if end in text:
+            text = text.replace(end, " ")
+    return text
 
 
 def _report_empty(document: Document) -> None:
@@ -147,8 +159,8 @@ def _operators(
         document.operator = ""
         if name in _OTHER_KEYS:
             continue
-        if name not in _SECTIONS:
-            known = [*_SECTIONS, *_OTHER_KEYS]
+        if name not in SECTIONS:
+            known = [*SECTIONS, *_OTHER_KEYS]
             help = nearest(name, known) or "sections: official, custom, symint, quant, autograd"
             document.warn(
                 UNKNOWN_SECTION,
@@ -169,7 +181,7 @@ def _operators(
             )
             continue
         for item in node.value:
-            spec = read_entry(document, item, _SECTIONS[name], settings)
+            spec = read_entry(document, item, SECTIONS[name], settings)
             if spec is not None:
                 operators.append(spec)
     document.operator = ""

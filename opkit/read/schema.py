@@ -372,7 +372,7 @@ class _Parser:
         if _FRESH not in aliases:
             return arguments, returns
         used = {letter for alias in aliases for letter in (*alias.before, *alias.after)}
-        fresh = (name for name in _alias_letters() if name not in used)
+        fresh = (name for name in alias_letters() if name not in used)
 
         def named(alias: Alias | None) -> Alias | None:
             return Alias((next(fresh),), True) if alias is _FRESH else alias
@@ -383,8 +383,8 @@ class _Parser:
         )
 
 
-def _alias_letters() -> Iterator[str]:
-    """a, b, ..., z, a1, b1, ..."""
+def alias_letters() -> Iterator[str]:
+    """Yield a, b, ..., z, a1, b1, ..."""
     round_ = 0
     while True:
         for letter in "abcdefghijklmnopqrstuvwxyz":

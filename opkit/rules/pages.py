@@ -28,6 +28,7 @@ PAGES = {
     "OPK015": "opk015_returns_none",
     "OPK016": "opk016_bare_mutation",
     "OPK017": "opk017_no_schema",
+    "OPK018": "opk018_loose_spacing",
     "OPK020": "opk020_expression_syntax",
     "OPK022": "opk022_not_one_shape",
     "OPK030": "opk030_gen_opapi_structure",

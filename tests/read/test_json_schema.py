@@ -32,7 +32,7 @@ def errors(schema: dict[str, Any], text: str) -> list[str]:
 
 def test_same_keys(schema: dict[str, Any]) -> None:
     assert set(schema["definitions"]["entry"]["properties"]) == set(entry._KNOWN_KEYS)
-    assert set(schema["properties"]) == {*file._SECTIONS, *file._OTHER_KEYS}
+    assert set(schema["properties"]) == {*file.SECTIONS, *file._OTHER_KEYS}
 
 
 def test_healthy_operators_are_valid(schema: dict[str, Any]) -> None:
