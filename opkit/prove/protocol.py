@@ -124,6 +124,15 @@ class OperatorResult:
     file: str = ""
     # What the case passed, by argument: `f16[B, 8]` or the value of a host argument. Names of dims are sizes.
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    # Where the YAML declares it, and what it says there; 0 and empty when that is not known.
+    line: int = 0
+    declaration: str = ""
+    # The command that proves it again, but for the mode.
+    command: str = ""
+
+    def reproduce(self, mode: str) -> str:
+        """Give the command that proves it again in one mode; empty when that is not known."""
+        return f"{self.command} --mode {mode}" if self.command else ""
 
 
 @dataclass(frozen=True)
@@ -246,13 +255,17 @@ def _operator_from_json(value: Mapping[str, Any], asked: tuple[str, ...]) -> Ope
         )
         for mode, found in value["modes"].items()
     )
-    return OperatorResult(value["name"], value["style"], value["case"], modes, value["file"], value["inputs"])
+    names = ("name", "style", "case", "file", "inputs", "line", "declaration", "command")
+    return OperatorResult(modes=modes, **{name: value[name] for name in names})
 
 
 def _operator_json(operator: OperatorResult) -> dict[str, Any]:
     return {
         "name": operator.name,
         "file": operator.file,
+        "line": operator.line,
+        "declaration": operator.declaration,
+        "command": operator.command,
         "style": operator.style,
         "case": operator.case,
         "inputs": dict(operator.inputs),

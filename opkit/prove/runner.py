@@ -18,6 +18,7 @@ from opkit.errors import OpkitError
 from opkit.files import digest_of
 from opkit.processes import cores, memory_share, run_together, run_worker
 from opkit.prove.collect import Collector, assemble
+from opkit.prove.described import described
 from opkit.prove.findings import explained
 from opkit.prove.plan import Plan, Work, work
 from opkit.prove.protocol import Proof, Request, Scope
@@ -41,7 +42,8 @@ def prove(plan: Plan, progress: Progress | None = None) -> Proof:
     report = _Reporter(collectors, progress)
     actions = [partial(_run, collector, plan.timeout, memory, report) for collector in collectors]
     run_together(actions, at_once)
-    return explained(replace(assemble(plan, collectors, todo.subjects), scope=_scope(plan, todo)))
+    proof = replace(assemble(plan, collectors, todo.subjects), scope=_scope(plan, todo))
+    return described(explained(proof), plan)
 
 
 def _scope(plan: Plan, todo: Work) -> Scope:
