@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from opkit.errors import OpkitError
-from opkit.processes import end_workers, run_worker
+from opkit.processes import ENDED_FROM_OUTSIDE, cores, memory_share, run_together, run_worker
 from opkit.prove.mutants.matrix import KILLED, Baseline, Matrix, Verdict
 from opkit.prove.plan import Plan, requests
 from opkit.prove.protocol import Request, Runtime
 from opkit.prove.runner import Progress
+from opkit.prove.split import over_workers
 
 # Called with (mutants judged, 0, what is running): how many there are shows only at the end.
 
@@ -31,17 +30,12 @@ def self_test(plan: Plan, progress: Progress | None = None) -> Matrix:
     work = requests(plan)
     # A converter is the same in every style.
     work = [r for r in work if r.mode == "npugraph_ex" or r.style == work[0].style]
-    runs = [_Run(request, plan.timeout, progress) for request in work]
-    with ThreadPoolExecutor(max_workers=min(len(runs), os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(run.finish) for run in runs]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            for run in runs:
-                run.stopped.set()
-            end_workers()
-            raise
+    workers = plan.jobs or cores()
+    pieces = over_workers(work, workers)
+    at_once = min(workers, max(1, len(pieces)))
+    memory = plan.memory or memory_share(at_once)
+    runs = [_Run(request, plan.timeout, memory, progress) for request in pieces]
+    run_together([run.finish for run in runs], at_once)
     runtime = next((run.runtime for run in runs if run.runtime), Runtime("none", "", "", ""))
     return Matrix(
         runtime,
@@ -53,24 +47,25 @@ def self_test(plan: Plan, progress: Progress | None = None) -> Matrix:
 class _Run:
     """Takes the events of the workers of one request, one after another."""
 
-    def __init__(self, request: Request, timeout: float, progress: Progress | None) -> None:
-        self.request, self.timeout, self.progress = request, timeout, progress
+    def __init__(
+        self, request: Request, timeout: float, memory: int | None, progress: Progress | None
+    ) -> None:
+        self.request, self.timeout, self.memory, self.progress = request, timeout, memory, progress
         self.runtime: Runtime | None = None
         self.baselines: list[Baseline] = []
         self.verdicts: list[Verdict] = []
-        self.stopped = threading.Event()
         self._at: Mapping[str, Any] | None = None
         self._error: OpkitError | None = None
         self._polluted: int | None = None
         self._careful = 0
         self._judged: set[tuple[str, str]] = set()
 
-    def finish(self) -> None:
+    def finish(self, stop: threading.Event) -> None:
         """Run workers until every mutant has a verdict. Raises OpkitError when a worker cannot start."""
-        while not self.stopped.is_set() and self._once():
+        while self.request.subjects and not stop.is_set() and self._once(stop):
             pass
 
-    def _once(self) -> bool:
+    def _once(self, stop: threading.Event) -> bool:
         """Run one worker to its end; tell whether another one must go on."""
         self._at = self._polluted = None
         request = {
@@ -78,7 +73,11 @@ class _Run:
             "done": [(v.file, v.operator, v.kind, v.place) for v in self.verdicts],
             "careful": self._careful,
         }
-        death = run_worker("opkit.prove.mutants.worker", request, self._take, self.timeout)
+        death = run_worker(
+            "opkit.prove.mutants.worker", request, self._take, self.timeout, memory=self.memory
+        )
+        if stop.is_set():
+            return False  # It was ended because of another one.
         if self._error is not None:
             raise self._error
         polluted: int | None = self._polluted
@@ -88,6 +87,9 @@ class _Run:
             return polluted is not None
         if at is None:
             raise OpkitError("the self-test's process died before it judged anything", death)
+        if death.startswith(ENDED_FROM_OUTSIDE):
+            # No kill: the mutant did not do it.
+            raise OpkitError(f"a process of the self-test was ended while it judged {at['operator']}", death)
         self._died(at, death)
         return True
 
@@ -109,8 +111,6 @@ class _Run:
         self._baseline(identity, "breaks", death, None)
         subjects = tuple(s for s in self.request.subjects if s[:2] != (at["file"], at["operator"]))
         self.request = replace(self.request, subjects=subjects)
-        if not subjects:
-            self.stopped.set()
 
     def _take(self, event: Mapping[str, Any]) -> None:
         kind = event["event"]
