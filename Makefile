@@ -28,7 +28,7 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
-## The stand-in's native tests under AddressSanitizer and UBSan; takes many minutes.
+## The stand-in's native tests under AddressSanitizer and UBSan; `make test` runs them, too.
 sanitize: $(READY)
 	$(BIN)/python -m pytest -m sanitizers
 

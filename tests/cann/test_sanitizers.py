@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from acl_process import FORK
 from standin_process import environment
 
 from opkit.cann.build import find_compiler
@@ -35,6 +36,7 @@ def test_native_tests_under_sanitizers(tmp_path: Path) -> None:
     changes = {
         "OPKIT_CACHE_DIR": str(tmp_path),
         "OPKIT_CXXFLAGS": FLAGS,
+        FORK: "1",
         "LD_PRELOAD": " ".join(runtimes),
         # Python itself leaks, and one test asks for more memory than there is.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
