@@ -83,7 +83,7 @@ def _read_ignore(config: Path) -> frozenset[str]:
     if unknown:
         raise OpkitError(
             f"{config}: tool.opkit.ignore names {unknown[0]}, which is no code",
-            "`opkit explain` lists all codes",
+            "`opkit rules` lists all codes",
         )
     return frozenset(ignore)
 

@@ -14,12 +14,32 @@ if TYPE_CHECKING:
 FORMATS = ("full", "concise", "json", "github", "junit", "sarif")
 
 
+def _print_schema(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    """Print the JSON Schema and leave."""
+    if not asked:
+        return
+    from opkit.files import data_directory
+
+    click.echo(
+        (data_directory("yaml_schemas") / "op_plugin.schema.json").read_text(encoding="utf-8"), nl=False
+    )
+    context.exit()
+
+
 @click.command("check")
 @click.argument("files", nargs=-1, required=True, metavar="FILES...")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="full", show_default=True)
 @click.option("--output-file", type=click.Path(dir_okay=False), help="Write the findings to this file.")
 @click.option("--fix", is_flag=True, help="Put right what is mechanical, then check; changes schemas only.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option(
+    "--print-schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON Schema of the YAML, for completion in an editor, and exit.",
+)
 @click.option("--torch-version", metavar="X.Y", help="Check the operators of this torch version only.")
 @click.option(
     "--against",

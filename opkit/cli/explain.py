@@ -32,7 +32,7 @@ def command(code: str | None) -> None:
         # Codes with other digits are about other things, however alike they look; OKP101 is a slip.
         digits = "".join(c for c in known if c.isdigit())
         slip = [c for c in difflib.get_close_matches(known, PAGES, 9) if c[3:] == digits.zfill(3)]
-        hint = f"; did you mean {slip[0]}?" if slip else "; `opkit explain` lists all codes"
+        hint = f"; did you mean {slip[0]}?" if slip else "; `opkit rules` lists all codes"
         click.echo(f"error: no such code: {code}{hint}", err=True)
         sys.exit(2)
     click.echo(page(known), nl=False)

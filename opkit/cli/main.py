@@ -26,6 +26,7 @@ COMMANDS = {
     "run": ("opkit.cli.run", "Run a script, module or program on this machine's CANN or the stand-in."),
     "env": ("opkit.cli.env", "Print the shell settings that `opkit run` would use."),
     "doctor": ("opkit.cli.doctor", "Tell what this machine has, what is missing and how to mend it."),
+    "rules": ("opkit.cli.rules", "List every code that opkit reports."),
     "explain": ("opkit.cli.explain", "Print the page of a diagnostic code."),
 }
 

@@ -98,6 +98,59 @@ PAGES = {
     "OPK320": "opk320_scaffold_request",
 }
 
+# What a finding can weigh, where that is not always "error". It depends on the operator and on who asks: a GE
+# finding is an error to `gen` and a warning to `check`, since npugraph_ex takes the operator all the same.
+_SEVERITIES = {
+    "OPK004": "error, warning",
+    "OPK005": "warning",
+    "OPK006": "error, warning",
+    "OPK007": "warning, note",
+    "OPK008": "warning",
+    "OPK009": "error, warning",
+    "OPK012": "error, warning",
+    "OPK015": "warning",
+    "OPK016": "warning",
+    "OPK018": "warning, note",
+    "OPK101": "error, warning, note",
+    "OPK103": "note",
+    "OPK104": "warning",
+    "OPK108": "warning",
+    "OPK109": "warning",
+    "OPK110": "note",
+    "OPK111": "warning",
+    "OPK112": "warning",
+    "OPK113": "note",
+    "OPK114": "warning",
+    "OPK115": "warning",
+    "OPK117": "warning",
+    "OPK119": "note",
+    "OPK203": "error, warning",
+    "OPK207": "error, note",
+    "OPK220": "error, warning, note",
+    "OPK221": "error, warning",
+    "OPK223": "error, warning, note",
+    "OPK224": "note",
+    "OPK226": "error, warning, note",
+    "OPK227": "warning, note",
+    "OPK228": "error, warning",
+    "OPK229": "warning",
+    "OPK230": "error, warning",
+    "OPK241": "warning",
+    "OPK243": "warning",
+    "OPK301": "error, warning, note",
+    "OPK302": "error, warning",
+    "OPK303": "error, warning",
+    "OPK304": "error, warning",
+    "OPK305": "warning, note",
+    "OPK306": "note",
+    "OPK307": "error, warning",
+}
+
+
+def severities(code: str) -> tuple[str, ...]:
+    """Give what findings of a code can weigh, the heaviest first."""
+    return tuple(_SEVERITIES.get(code, "error").split(", "))
+
 
 def _docstring(code: str) -> str:
     """Give the raw page. Raises KeyError for an unknown code."""
