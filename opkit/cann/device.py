@@ -15,10 +15,12 @@ from typing import Callable
 
 from opkit.cann.errors import StandInError
 from opkit.cann.library import Event, Launch, StandIn, standin
+from opkit.cann.views import TaskViews
 
 __all__ = [
     "Event",
     "Launch",
+    "Task",
     "TaskFailure",
     "captured_tasks",
     "current_stream",
@@ -27,6 +29,7 @@ __all__ = [
     "launch",
     "launches",
     "live_tasks",
+    "submit",
     "task_failures",
 ]
 
@@ -41,10 +44,16 @@ class TaskFailure:
     error: BaseException
 
 
-@dataclass(frozen=True)
-class _Task:
+@dataclass
+class Task:
+    """What runs at its submission, or on each replay; `run` may put something quicker in its own place.
+
+    With `views` the memory they stand on is checked before, and marked after as what it derives from.
+    """
+
     name: str
-    run: Callable[[], None]
+    run: Callable[[], object]
+    views: TaskViews | None = None
 
 
 class _Tasks:
@@ -53,19 +62,19 @@ class _Tasks:
     def __init__(self, library: StandIn) -> None:
         self._library = library
         self._tokens = itertools.count(1)
-        self._tasks: dict[int, _Task] = {}
+        self._tasks: dict[int, Task] = {}
         self._submitting: dict[
             int, BaseException | None
         ] = {}  # the error of tasks that run at their submission
         self.failures: deque[TaskFailure] = deque(maxlen=_KEPT_FAILURES)
         library.set_task_runner(self._run, self._release)
 
-    def submit(self, name: str, run: Callable[[], None], stream: int) -> None:
+    def submit(self, task: Task, stream: int) -> None:
         token = next(self._tokens)
-        self._tasks[token] = _Task(name, run)
+        self._tasks[token] = task
         self._submitting[token] = None
         try:
-            self._library.launch(name, token, stream)
+            self._library.launch(task.name, token, stream)
         except StandInError:
             error = self._submitting[token]
             if error is not None:
@@ -74,15 +83,37 @@ class _Tasks:
         finally:
             del self._submitting[token]
 
-    def _run(self, token: int) -> None:
-        task = self._tasks[token]
+    def _run(self, tokens: list[int]) -> tuple[int, BaseException | None]:
+        import torch
+
+        if not torch.is_grad_enabled():
+            return self._run_in_order(tokens)
+        with torch.no_grad():  # a kernel records no gradient
+            return self._run_in_order(tokens)
+
+    def _run_in_order(self, tokens: list[int]) -> tuple[int, BaseException | None]:
+        # Every line of the loop counts: a replay is this loop.
+        tasks, library, done = self._tasks, self._library, 0
+        frees = library.frees
         try:
-            task.run()
+            for token in tokens:
+                task = tasks[token]
+                views = task.views
+                if views is None:
+                    task.run()
+                else:
+                    if views.alive_at != frees:
+                        views.require_alive(task.name)
+                    task.run()
+                    if library.taint_ranges.value:
+                        views.carry_marks()
+                done += 1
         except BaseException as error:
-            self.failures.append(TaskFailure(task.name, error))
-            if token in self._submitting:
-                self._submitting[token] = error
-            raise
+            self.failures.append(TaskFailure(tasks[tokens[done]].name, error))
+            if tokens[done] in self._submitting:
+                self._submitting[tokens[done]] = error
+            return done, error
+        return done, None
 
     def _release(self, token: int) -> None:
         self._tasks.pop(token, None)
@@ -103,18 +134,22 @@ def _table() -> _Tasks:
     return _tasks
 
 
-def launch(name: str, run: Callable[[], None] | None, index: int | None = None) -> None:
+def launch(name: str, run: Callable[[], object] | None, index: int | None = None) -> None:
     """Submits a task to the current NPU stream; it runs now, or is recorded in an open capture.
 
     `run` None is a launch whose result nobody computes; the journal counts it as uncomputed. Raises what
     `run` raises when the task runs now, StandInError when the runtime refuses the launch. A task that fails
     in a replay makes the replay fail with its text; the exception itself is in `task_failures()`.
     """
-    stream = current_stream(index)
     if run is None:
-        standin().launch(name, 0, stream)
+        standin().launch(name, 0, current_stream(index))
     else:
-        _table().submit(name, run, stream)
+        submit(Task(name, run), index)
+
+
+def submit(task: Task, index: int | None = None) -> None:
+    """Submits a task as `launch` does."""
+    _table().submit(task, current_stream(index))
 
 
 def current_stream(index: int | None = None) -> int:

@@ -7,12 +7,13 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from opkit.cann.build import CORE
 from opkit.cann.errors import StandInError
 from opkit.cann.load import ensure_runtime
 
-_TaskFn = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
+_TaskFn = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(ctypes.c_uint64), ctypes.c_size_t)
 _ReleaseFn = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
 _ReadFn = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 _InfoFn = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
@@ -110,7 +111,8 @@ class StandIn:
     def __init__(self, path: str) -> None:
         self._library = ctypes.CDLL(path)
         self._callbacks: dict[str, object] = {}  # ctypes does not keep what C holds
-        self._taint_ranges = ctypes.c_uint64.in_dll(self._library, "opkit_taint_ranges")
+        # How many ranges of memory hold values that nobody computed, or that derive from such.
+        self.taint_ranges = ctypes.c_uint64.in_dll(self._library, "opkit_taint_ranges")
         self._frees = ctypes.c_uint64.in_dll(self._library, "opkit_frees")
         signatures: dict[str, tuple[object, list[object]]] = {
             "opkit_launch": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_void_p]),
@@ -154,15 +156,24 @@ class StandIn:
     # ---- tasks
 
     def set_task_runner(
-        self, runner: Callable[[int], None], releaser: Callable[[int], None] | None = None
+        self,
+        runner: Callable[[list[int]], tuple[int, BaseException | None]],
+        releaser: Callable[[int], None] | None = None,
     ) -> None:
-        """Set what runs the task of a token, and what is told that a token is no longer needed.
+        """Set what runs the tasks of tokens, in order, and what is told that a token is no longer needed.
 
-        An exception of `runner` fails the task: its text becomes the ACL error message.
+        `runner` gives how many tasks succeeded, and the error of the next one if that was not the last: its
+        text becomes the ACL error message.
         """
 
-        def run(token: int) -> int:
-            return self._guarded(lambda: runner(token))
+        def run(tokens: Any, n: int) -> int:
+            try:
+                done, error = runner(tokens[:n])
+            except BaseException as problem:  # cannot cross C
+                done, error = 0, problem
+            if error is not None:
+                self._set_error(error)
+            return done
 
         def release(token: int) -> None:
             if releaser is not None:
@@ -212,7 +223,7 @@ class StandIn:
     @property
     def tainted(self) -> bool:
         """Whether any memory holds values that nobody computed, or that derive from such."""
-        return self._taint_ranges.value != 0
+        return self.taint_ranges.value != 0
 
     @property
     def frees(self) -> int:
@@ -335,9 +346,12 @@ class StandIn:
         try:
             work()
         except BaseException as error:
-            self._library.opkit_set_error(f"{type(error).__name__}: {error}".encode())
+            self._set_error(error)
             return _FAILED
         return 0
+
+    def _set_error(self, error: BaseException) -> None:
+        self._library.opkit_set_error(f"{type(error).__name__}: {error}".encode())
 
 
 def _tensors(array: object, n: int) -> tuple[GeTensor, ...]:

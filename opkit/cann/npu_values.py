@@ -91,8 +91,6 @@ def _named(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str
 
 
 def _submit(name: str, compute: Callable[..., Any], arguments: dict[str, Any], results: Any) -> None:
-    import torch
-
     views = TaskViews()
     outs = {argument.name for argument in find_operator(name)._schema.arguments if argument.is_out}
     given = {key: views.of(value) for key, value in arguments.items() if key not in outs}
@@ -100,14 +98,11 @@ def _submit(name: str, compute: Callable[..., Any], arguments: dict[str, Any], r
     outputs = views.written(results)
 
     def task() -> None:
-        views.require_alive(name)
-        with torch.no_grad():
-            for value, output in zip(compute(given), outputs):
-                if value is not None:
-                    output.copy_(value)
-        views.carry_marks()
+        for value, output in zip(compute(given), outputs):
+            if value is not None:
+                output.copy_(value)
 
-    device.launch(name, task, results[0].device.index)
+    device.submit(device.Task(name, task, views), results[0].device.index)
 
 
 def _mark(name: str, arguments: dict[str, Any], results: Any) -> None:

@@ -100,12 +100,14 @@ def call_meta(operator: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 def describe_outputs(operator: Any, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
     """What the Meta kernel says: one meta tensor, list of them, or None for each result of the schema.
 
-    Raises OpkitError if the operator has no Meta kernel or it gives another number of results than the
-    schema.
+    Raises OpkitError if the operator has results and no Meta kernel, or one that gives another number of
+    results than the schema.
     """
     try:
         result = call_meta(operator, args, kwargs)
     except NotImplementedError as error:
+        if not operator._schema.returns:
+            return []
         raise OpkitError(
             f"{operator.name()} has no Meta kernel, so its outputs cannot be allocated: {first_line(error)}",
             "register a Meta kernel before the operator is called",

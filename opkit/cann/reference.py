@@ -124,8 +124,8 @@ def _kernel(operator: Any, function: Function | None) -> Function:
         positional, keywords = fill_defaults(operator, args, kwargs)
         place = _device_of(positional, keywords)
         results = _allocate(operator, positional, keywords, place)
-        run = _task(operator, function, positional, keywords, [r for r, fresh in results if fresh])
-        device.launch(name, run, place.index)
+        task = _task(operator, function, positional, keywords, [r for r, fresh in results if fresh])
+        device.submit(task, place.index)
         values = tuple(result for result, _ in results)
         return values[0] if len(values) == 1 else (values or None)
 
@@ -166,18 +166,17 @@ def _device_of(args: list[Any], kwargs: dict[str, Any]) -> torch.device:
 
 def _task(
     operator: Any, function: Function | None, args: list[Any], kwargs: dict[str, Any], fresh: list[Any]
-) -> Callable[[], None]:
+) -> device.Task:
     views = TaskViews()
     outputs = [views.written(result) for result in fresh]
     mutated = [views.written(value) for value in mutated_arguments(operator, args, kwargs).values()]
     if function is None:
-        return _uncomputed_task(operator.name(), views, outputs, mutated)
+        return device.Task(operator.name(), _uncomputed(operator.name(), views, outputs, mutated))
     call_args = [views.of(value) for value in args]
     call_kwargs = {key: views.of(value) for key, value in kwargs.items()}
     expected = [declared.alias_info is None for declared in operator._schema.returns]
 
     def run() -> None:
-        views.require_alive(operator.name())
         returned = function(*call_args, **call_kwargs)
         results = as_results(returned, len(expected))
         if results is None:
@@ -189,14 +188,11 @@ def _task(
             zip([r for r, is_fresh in zip(results, expected) if is_fresh], outputs)
         ):
             write_result(operator.name(), number, result, output)
-        views.carry_marks()
 
-    return run
+    return device.Task(operator_name(operator), run, views)
 
 
-def _uncomputed_task(
-    name: str, views: TaskViews, outputs: list[Any], mutated: list[Any]
-) -> Callable[[], None]:
+def _uncomputed(name: str, views: TaskViews, outputs: list[Any], mutated: list[Any]) -> Callable[[], None]:
     def run() -> None:
         views.require_alive("a kernel without reference")
         for view in tensors_in(outputs):

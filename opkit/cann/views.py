@@ -98,7 +98,7 @@ class TaskViews:
         self._read: list[tuple[int, int]] = []
         self._written: list[tuple[int, int, bool]] = []
         self._library = standin()
-        self._alive_at = -1  # the count of frees at which all of the memory was known to be alive
+        self.alive_at = -1  # the count of frees at which all of the memory was known to be alive
 
     def of(self, value: Any, *, reads: bool = True, writes: bool = False) -> Any:
         """`value` for the CPU: views of NPU tensors, the present value of host tensors, the CPU device.
@@ -148,15 +148,12 @@ class TaskViews:
     def require_alive(self, name: str) -> None:
         """Raises RuntimeError if memory was given back since the launch: on the device this is a fault."""
         frees = self._library.frees
-        if frees == self._alive_at:
-            return
         for address, nbytes in self._memory:
             if not self._library.is_device_memory(address, nbytes):
                 raise RuntimeError(
                     f"{name} runs on device memory at {address:#x} that was freed after its launch"
                 )
-
-        self._alive_at = frees
+        self.alive_at = frees
 
 
 def is_wrapped_number(tensor: torch.Tensor) -> bool:

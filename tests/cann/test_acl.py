@@ -108,10 +108,11 @@ def test_what_a_task_submits_elsewhere_keeps_that_stream_s_order() -> None:
         """
         gate, blocked, free = made("aclrtCreateEventExWithFlag", 0x20), stream(), stream()
         a, b, c = device([1]), device([2]), device([0])
-        def run(token):
+        def run(tokens):
             assert copy(c, b, 1, blocked) == 0       # behind the copy that waits
             assert copy(a, b, 1, free) == 0          # on its own stream: at once
             assert read(a, 1) == [2] and read(c, 1) == [0]
+            return 1, None
         s.set_task_runner(run)
         assert acl.aclrtStreamWaitEvent(blocked, gate) == 0 and copy(c, a, 1, blocked) == 0
         s.launch("mine", 1, free.value)

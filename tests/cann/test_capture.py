@@ -228,7 +228,7 @@ def test_python_tasks_run_on_each_replay_and_are_released() -> None:
     check(
         """
         ran, released = [], []
-        s.set_task_runner(ran.append, released.append)
+        s.set_task_runner(lambda tokens: (len(tokens), ran.extend(tokens)), released.append)
         on = stream()
         s.launch("mine", 1, on.value)
         assert ran == [1] and released == [1]
@@ -247,11 +247,36 @@ def test_python_tasks_run_on_each_replay_and_are_released() -> None:
     )
 
 
+def test_tasks_of_python_that_follow_one_another_replay_in_one_call() -> None:
+    check(
+        """
+        calls, broken = [], ()
+        def run(tokens):
+            calls.append(tokens)
+            good = next((i for i, token in enumerate(tokens) if token in broken), len(tokens))
+            return good, None if good == len(tokens) else ValueError(f"task {tokens[good]}")
+        s.set_task_runner(run)
+        on, a, b = stream(), device([1]), device([2])
+        begin(on)
+        for token in (1, 2): s.launch(f"t{token}", token, on.value)
+        copy(a, b, 1, on)
+        for token in (3, 4, 5): s.launch(f"t{token}", token, on.value)
+        _, model = end(on)
+        assert calls == [] and replay(model, on) == 0 and calls == [[1, 2], [3, 4, 5]] and read(a, 1) == [2]
+        # The first that fails ends the replay, and only what ran is in the journal.
+        broken = (4,)
+        s.take_journal()
+        assert replay(model, on) == 500000 and "t4" in error()
+        assert [e.name for e in s.take_journal() if e.event == "launch"] == ["t1", "t2", "t3", "t4"]
+        """
+    )
+
+
 def test_the_tokens_of_a_lost_capture_are_released() -> None:
     check(
         """
         released = []
-        s.set_task_runner(lambda token: None, released.append)
+        s.set_task_runner(lambda tokens: (len(tokens), None), released.append)
         on = stream(); begin(on); s.launch("mine", 5, on.value)
         acl.aclrtSynchronizeStream(on); assert end(on)[0] == 507903 and released == [5]
         """
@@ -261,7 +286,7 @@ def test_the_tokens_of_a_lost_capture_are_released() -> None:
 def test_an_exception_of_a_task_fails_its_launch_with_its_text() -> None:
     check(
         """
-        def run(token): raise ValueError("wrong shape")
+        def run(tokens): raise ValueError("wrong shape")
         s.set_task_runner(run)
         on = stream()
         try: s.launch("mine", 1, on.value)
@@ -323,7 +348,7 @@ def test_memory_does_not_grow_over_ten_thousand_captures_and_replays() -> None:
         def kilobytes():
             lines = open("/proc/self/status").read().splitlines()
             return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
-        s.set_task_runner(lambda token: None, lambda token: None)
+        s.set_task_runner(lambda tokens: (len(tokens), None), lambda token: None)
         on, side, a, b = stream(), stream(), device([1] * 64), device([0] * 64)
         fork, back = made("aclrtCreateEvent"), made("aclrtCreateEvent")
         def once(token):

@@ -63,15 +63,25 @@ bool unjoined(const Model* model) {
   return false;
 }
 
-int run_model_task(uint64_t id, size_t index) {
-  Task task;
+int run_model_tasks(uint64_t id, size_t first, size_t last) {
+  std::vector<Task> tasks;
   {
     Guard guard(lock());
     auto found = models().find(id);
     if (found == models().end()) return refuse("aclmdlRIExecuteAsync", kInvalidHandle, "the model was destroyed");
-    task = found->second->tasks[index];  // looked up now: an update since the submission counts
+    auto begin = found->second->tasks.begin();  // looked up now: an update since the submission counts
+    tasks.assign(begin + first, begin + last);
   }
-  return run_in_replay(id, task);
+  return run_in_replay(id, tasks);
+}
+
+// The end of the range that begins at task `first`: all that Python computes without another task in between, or one.
+size_t end_of_range(const std::vector<Task>& tasks, size_t first) {
+  size_t last = first + 1;
+  if (tasks[first].token) {
+    while (last < tasks.size() && tasks[last].token) ++last;
+  }
+  return last;
 }
 
 }  // namespace
@@ -244,18 +254,21 @@ ACL_API int aclmdlRICaptureThreadExchangeMode(int* mode) {
 ACL_API int aclmdlRIExecuteAsync(void* handle, void* stream) {
   const char* function = "aclmdlRIExecuteAsync";
   uint64_t id;
-  size_t count;
+  std::vector<size_t> ends;  // of the ranges of tasks that run in one go
   {
     Guard guard(lock());
     Model* model = find_model(handle);
     if (!model) return refuse(function, kInvalidHandle, "unknown model");
     if (model->open) return refuse(function, kModelCaptured, "the model is still being captured");
     id = model->id;
-    count = model->tasks.size();
+    for (size_t at = 0; at < model->tasks.size(); at = ends.back()) ends.push_back(end_of_range(model->tasks, at));
     note("replay", "", id);
   }
-  for (size_t i = 0; i < count; ++i) {
-    if (int code = submit(function, stream, {"replayed task", [=] { return run_model_task(id, i); }})) return code;
+  size_t first = 0;
+  for (size_t last : ends) {
+    Task range{"replayed task", [=] { return run_model_tasks(id, first, last); }, nullptr};
+    if (int code = submit(function, stream, std::move(range))) return code;
+    first = last;
   }
   return kSuccess;
 }

@@ -13,8 +13,9 @@ extern "C" {
 #endif
 
 // ---- tasks -----------------------------------------------------------------------------------------------------------
-// Runs the task that `token` names; called at submission, or on each replay if the task was captured. 0 is success.
-typedef int (*opkit_task_fn)(uint64_t token);
+// Runs the tasks that `tokens` name, in order; called at the submission of one, and on each replay for those of a
+// captured model that follow one another. Returns how many succeeded; if fewer than `n`, the next one failed.
+typedef size_t (*opkit_task_fn)(const uint64_t* tokens, size_t n);
 void opkit_set_task_runner(opkit_task_fn runner);
 
 // Tells Python that no model and no queue refers to `token` any more (a captured model was destroyed). May be null.

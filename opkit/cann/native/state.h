@@ -57,9 +57,11 @@ enum CaptureMode : int { kGlobal = 0, kThreadLocal = 1, kRelaxed = 2 };
 // A task that cannot run yet because it waits for an event; the stream keeps it and tries again.
 constexpr int kBlocked = -1;
 
+// What Python computes has a token and no function.
 struct Task {
   std::string name;
   std::function<int()> run;
+  std::shared_ptr<const uint64_t> token;
 };
 
 struct TaskGroup {
@@ -145,7 +147,8 @@ void carry_taint(const void* dst, const void* src, size_t bytes);
 int submit(const char* function, void* stream, Task task);
 int run_tasks(Stream* stream);  // everything that is not blocked
 int run_all_streams();
-int run_in_replay(uint64_t model, const Task& task);  // what it launches is journalled under the model
+// Runs tasks of a captured model: one, or several that Python computes. What they launch is journalled under the model.
+int run_in_replay(uint64_t model, const std::vector<Task>& tasks);
 void count_uncomputed(const std::string& name);
 int submit_uncomputed(const char* function, const std::string& label, void* stream);  // a launch that nobody computes
 

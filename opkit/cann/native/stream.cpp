@@ -35,9 +35,21 @@ Stream* default_stream(int device) {
 
 thread_local uint64_t replayed_model = 0;
 
+// One call into Python for all of them. The first task that fails ends it.
+int run_python(const std::vector<Task>& tasks) {
+  std::vector<uint64_t> tokens;
+  for (auto& task : tasks) tokens.push_back(*task.token);
+  set_error("");
+  size_t done = task_runner(tokens.data(), tokens.size());
+  for (size_t i = 0; i < tasks.size() && i <= done; ++i) note("launch", tasks[i].name, replayed_model);
+  if (done >= tasks.size()) return kSuccess;
+  std::string said = take_error();
+  return refuse(tasks[done].name.c_str(), kInternalError, said.empty() ? "the task failed" : said);
+}
+
 int run(Stream* stream, const Task& task) {
   std::swap(stream, running_on);
-  int code = task.run();
+  int code = task.token ? run_python({task}) : task.run();
   std::swap(stream, running_on);
   return code;
 }
@@ -69,8 +81,8 @@ int wait_for(const char* function, void* handle) {
 }
 
 // Shares one token among the copies of a task, and tells Python when the last of them is gone.
-std::shared_ptr<uint64_t> share(uint64_t token) {
-  return std::shared_ptr<uint64_t>(new uint64_t(token), [](uint64_t* held) {
+std::shared_ptr<const uint64_t> share(uint64_t token) {
+  return std::shared_ptr<const uint64_t>(new uint64_t(token), [](const uint64_t* held) {
     if (task_releaser) task_releaser(*held);
     delete held;
   });
@@ -87,9 +99,9 @@ Stream* find_stream(void* handle) {
 
 bool is_default(const Stream* stream) { return stream->id == 0; }
 
-int run_in_replay(uint64_t model, const Task& task) {
+int run_in_replay(uint64_t model, const std::vector<Task>& tasks) {
   std::swap(model, replayed_model);
-  int code = task.run();
+  int code = tasks.front().token ? run_python(tasks) : tasks.front().run();
   std::swap(model, replayed_model);
   return code;
 }
@@ -194,14 +206,7 @@ ACL_API int opkit_launch(const char* name, uint64_t token, void* stream) {
     return submit_uncomputed("opkit_launch", label, stream);
   }
   if (!task_runner) return refuse("opkit_launch", kInternalError, "no task runner is set, so " + label + " cannot run");
-  auto held = share(token);
-  return submit("opkit_launch", stream, {label, [=]() -> int {
-    note("launch", label, replayed_model);
-    set_error("");
-    if (!task_runner(*held)) return 0;
-    std::string said = take_error();
-    return refuse(label.c_str(), kInternalError, said.empty() ? "the task failed" : said);
-  }});
+  return submit("opkit_launch", stream, {label, nullptr, share(token)});
 }
 
 // ---- the ACL interface -----------------------------------------------------------------------------------------------

@@ -59,7 +59,8 @@ ACL_API int aclmdlRICaptureTaskUpdateEnd(void* handle) {
   updates.swap(stream->updates);
   bool same = updates.size() == group->last - group->first;
   for (size_t i = 0; same && i < updates.size(); ++i) {
-    same = updates[i].name == group->model->tasks[group->first + i].name;
+    const Task& before = group->model->tasks[group->first + i];
+    same = updates[i].name == before.name && !updates[i].token == !before.token;
   }
   if (!same) {
     return refuse(function, kModelUpdateFailed, "the update must launch the same kernels in the same order as the group");
