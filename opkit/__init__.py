@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from opkit.cache_digest import cache_dir as cache_dir
     from opkit.registration.package import register as register
 
 __version__ = "0.1.0"
@@ -20,4 +21,8 @@ def __getattr__(name: str) -> object:
         from opkit.registration.package import register
 
         return register
+    if name == "cache_dir":
+        from opkit.cache_digest import cache_dir
+
+        return cache_dir
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
