@@ -25,6 +25,8 @@ class Setting:
     watch: Watch
     # What cases compile in place of the bare operator.
     functions: Mapping[EntryPoint, Function] = field(default_factory=dict)
+    # All operators of the worker, in the order of their files.
+    others: tuple[Declared, ...] = ()
 
 
 @dataclass(frozen=True)
