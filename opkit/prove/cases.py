@@ -48,6 +48,13 @@ def candidates(spec: OpSpec) -> tuple[Candidate | NoCase, ...]:
     return (_candidate(spec, "optionals given", given=True), _candidate(spec, "optionals None", given=False))
 
 
+def chosen_case(spec: OpSpec) -> str:
+    """Name the case with which an operator is put into models: the first that calls it, bare if there is one."""
+    found = [c for c in candidates(spec) if isinstance(c, Candidate) and not c.alternatives[0][1].raises]
+    bare = [c for c in found if c.alternatives[0][1].call is None]
+    return (bare or found)[0].name if found else ""
+
+
 def _candidate(spec: OpSpec, name: str, given: bool) -> Candidate:
     alternatives = [
         (

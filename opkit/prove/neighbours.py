@@ -68,14 +68,14 @@ def _operator(subject: Subject, declared: Declared) -> Operator | str:
     return reason
 
 
-def _teach(other: Subject) -> None:
-    """Let the stand-in's GE run the operator's Ascend IR."""
+def teach(subject: Subject) -> None:
+    """Let the stand-in's GE run an operator's Ascend IR."""
     from opkit.emit.ge_binding import bind
     from opkit.prove.stages.ge import teach_interpreter
 
-    binding, _ = bind(other.spec)
+    binding, _ = bind(subject.spec)
     if binding is not None:
-        teach_interpreter(other, binding)
+        teach_interpreter(subject, binding)
 
 
 def _called(other: Subject) -> Operator:
@@ -83,5 +83,5 @@ def _called(other: Subject) -> Operator:
     op = operator_of(other, on_npu(other.inputs()))
     fake.call(other.operator, op.given)
     if other.setting.mode == "ge":
-        _teach(other)
+        teach(other)
     return with_results(op, results_of(op.call(own_copies(op, op.values))))

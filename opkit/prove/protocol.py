@@ -19,8 +19,8 @@ HOLDS = (ENTERS, PROVED)
 MODES = ("npugraph_ex", "ge")
 # In the order they run; a stage that is not proved stops the ones after it.
 STAGES: Mapping[str, tuple[str, ...]] = {
-    "npugraph_ex": ("schema", "meta", "host", "dynamo", "npugraph_ex", "values"),
-    "ge": ("schema", "meta", "host", "dynamo", "ge", "values"),
+    "npugraph_ex": ("schema", "meta", "host", "dynamo", "npugraph_ex", "values", "composition"),
+    "ge": ("schema", "meta", "host", "dynamo", "ge", "values", "composition"),
 }
 # Stages that are no part of a proof unless somebody asks for them (`--stage`, `--also`).
 ON_REQUEST: frozenset[str] = frozenset()
@@ -302,6 +302,9 @@ class Request:
     stages: tuple[str, ...] = ()
     # Stages that are by request only, to be run as part of the whole proof.
     also: tuple[str, ...] = ()
+    # Operators (file, operator) to register although others prove them: stage composition puts an operator
+    # into one graph with others of its file, and must find the same ones wherever the work is split.
+    company: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Give the request as JSON values."""
@@ -317,6 +320,7 @@ class Request:
                 "imports": tuple(value["imports"]),
                 "stages": tuple(value["stages"]),
                 "also": tuple(value["also"]),
+                "company": tuple((file, name) for file, name in value["company"]),
                 "subjects": tuple((file, name, case) for file, name, case in value["subjects"]),
             }
         )

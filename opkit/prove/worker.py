@@ -18,7 +18,7 @@ from opkit.errors import OpkitError
 from opkit.model.operator import Case
 from opkit.processes import die_with_parent
 from opkit.prove import kernels
-from opkit.prove.cases import Candidate, NoCase, candidates, shown
+from opkit.prove.cases import Candidate, NoCase, candidates, chosen_case, shown
 from opkit.prove.internal import InternalError, unexpected
 from opkit.prove.protocol import FAILED, PROVED, Request, StageResult, not_run
 from opkit.prove.selection import stages_to_run
@@ -79,7 +79,7 @@ def _prove(request: Request, channel: Channel) -> None:
     setup = Setup(request, watch, runtime.kind)
     declared = {item.identity: item for item in setup.run()}
     functions = setup.functions(list(declared.values()))
-    setting = Setting(request.mode, runtime.kind, watch, functions)
+    setting = Setting(request.mode, runtime.kind, watch, functions, tuple(declared.values()))
     stages = stages_to_run(request.mode, request.stages, request.also)
     for file, name, case in request.subjects:
         item = declared[file, name]
@@ -184,6 +184,10 @@ class Judge:
         if subject.case.raises:
             if name not in ("schema", "meta", "host"):
                 reason = "the case is one that the operator refuses: no graph was tried"
+        elif name == "composition":
+            chosen = chosen_case(self.declared.spec)
+            if subject.case.name != chosen:
+                reason = f"an operator is composed in one case only: {chosen!r}"
         elif name != "values":
             return False
         elif self.declared.reference is None and (self.setting.mode == "ge" or kernels.is_bound(subject)):

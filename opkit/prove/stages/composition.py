@@ -12,12 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from opkit.model.operator import OpSpec
 from opkit.prove import contexts, eager
-from opkit.prove.cases import Candidate, candidates
 from opkit.prove.compiled import Backend, backend_of
 from opkit.prove.contexts import Context, Operator, Refused
-from opkit.prove.neighbours import neighbours
+from opkit.prove.neighbours import neighbours, teach
 from opkit.prove.protocol import StageResult, failed, not_run, proved
 from opkit.prove.stages.dynamo import explain
 from opkit.prove.subject import Subject, first_line, on_npu, results_of
@@ -29,13 +27,6 @@ _AGAIN = ("between aten operators", "a method of a module with parameters and bu
 _BUILT, _FIRST, _SECOND = 5, 6, 7
 
 
-def chosen_case(spec: OpSpec) -> str:
-    """Give the name of the case with which an operator is composed: the first that calls it and is bare."""
-    found = [c for c in candidates(spec) if isinstance(c, Candidate) and not c.alternatives[0][1].raises]
-    bare = [c for c in found if c.alternatives[0][1].call is None]
-    return (bare or found)[0].name if found else ""
-
-
 def run(subject: Subject) -> StageResult:
     """Compile the operator in every context at once; on failure find out in which it breaks."""
     op = contexts.operator_of(subject, on_npu(subject.inputs(seed=_BUILT)))
@@ -44,6 +35,8 @@ def run(subject: Subject) -> StageResult:
     except Exception as error:
         return failed(NAME, f"the eager call raises: {first_line(error)}")
     op = contexts.with_results(op, results)
+    if subject.setting.mode == "ge":
+        teach(subject)
     others, left_out = neighbours(subject)
     evidence: dict[str, Any] = {}
     model = _build(op, others, evidence)
