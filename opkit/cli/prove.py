@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from opkit.cli.proof_output import FORMATS, Output, reports
+
 if TYPE_CHECKING:
-    from opkit.errors import OpkitError
     from opkit.prove.plan import InvalidDeclaration, Plan
     from opkit.prove.protocol import Proof
     from opkit.prove.runner import Progress
@@ -84,12 +85,20 @@ def _shard(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option("--namespace", default="npu", show_default=True, help="For operators whose `func` names none.")
 @click.option("--package", metavar="DIR", default=None, help="Prove this generated package as it is on disk.")
 @click.option("--import", "imports", multiple=True, metavar="MODULE", help="Import first; may be repeated.")
-@click.option("--format", "format_", type=click.Choice(["full", "json"]), default="full", show_default=True)
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="full", show_default=True)
 @click.option(
     "--output-file",
     type=click.Path(dir_okay=False),
     default=None,
     help="Write the report there; the screen shows the full one.",
+)
+@click.option(
+    "--report",
+    "more",
+    multiple=True,
+    metavar="FORMAT:FILE",
+    callback=reports,
+    help="Write another report, e.g. html:proof.html; may be repeated.",
 )
 @click.option(
     "--timeout", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Seconds for one stage."
@@ -98,6 +107,8 @@ def _shard(_context: click.Context, _parameter: click.Parameter, value: str | No
     "-j", "--jobs", type=click.IntRange(min=1), help="Worker processes at a time.  [default: cores]"
 )
 @click.option("--memory", metavar="SIZE", callback=_size, help="Most a worker may use, such as 4G or 500M.")
+@click.option("--changed-since", metavar="REV", help="Only operators that differ from this git revision.")
+@click.option("--no-result-cache", is_flag=True, help="Prove anew what an earlier run has proved.")
 @click.option("--shard", metavar="I/N", callback=_shard, help="Only the I-th of N parts of the operators.")
 @click.option("--stand-in", is_flag=True, help="Use the stand-in even where CANN is installed.")
 @click.option("--self-test", is_flag=True, help="Prove that wrong operators do not enter: see below.")
@@ -113,9 +124,12 @@ def command(
     imports: tuple[str, ...],
     format_: str,
     output_file: str | None,
+    more: tuple[tuple[str, str], ...],
     timeout: float,
     jobs: int | None,
     memory: int | None,
+    changed_since: str | None,
+    no_result_cache: bool,
     shard: Shard | None,
     stand_in: bool,
     self_test: bool,
@@ -159,7 +173,6 @@ def command(
     {"schema_version": 1, "error": {"message", "help", "findings"}}.
     """
     from opkit.errors import OpkitError
-    from opkit.files import check_report
     from opkit.prove.plan import InvalidDeclaration, Plan, UnreadableFile
 
     plan = Plan(
@@ -175,19 +188,22 @@ def command(
         timeout=timeout,
         jobs=jobs,
         memory=memory,
+        changed_since=changed_since or "",
+        result_cache=not no_result_cache,
         shard=shard,
         stand_in=True if stand_in else None,
     )
+    if self_test and (more or format_ not in ("full", "json")):
+        raise click.UsageError("--self-test has the formats full and json, and no --report")
+    output = Output(format_, output_file, more)
     try:
-        if output_file is not None:
-            check_report(Path(output_file))
+        output.check()
         if self_test:
             sys.exit(_self_test(plan, format_, output_file))
         proof = _prove(plan)
-        _write(proof, format_, output_file)
+        output.write(proof)
     except (OpkitError, OSError) as error:
-        if format_ == "json":
-            _write_error(error, output_file)
+        output.write_error(error)
         if isinstance(error, InvalidDeclaration):
             _show(error)
             sys.exit(2 if isinstance(error, UnreadableFile) else 1)
@@ -245,45 +261,6 @@ def _progress() -> Iterator[Progress | None]:
         yield lambda done, total, what: bar.update(
             task, completed=done, total=total or None, description=what
         )
-
-
-def _write(proof: Proof, format_: str, output_file: str | None) -> None:
-    from opkit.files import write_report
-    from opkit.report import proof as full
-    from opkit.report import proof_json
-
-    if output_file is not None:
-        text = proof_json.render(proof) if format_ == "json" else full.render(proof)
-        write_report(Path(output_file), text)
-    if output_file is None and format_ == "json":
-        click.echo(proof_json.render(proof), nl=False)
-        return
-    terminal = sys.stdout.isatty()
-    color = terminal and "NO_COLOR" not in os.environ
-    click.echo(full.render(proof, _width() if terminal else full.WIDTH, color), nl=False, color=color)
-
-
-def _write_error(error: OpkitError | OSError, output_file: str | None) -> None:
-    """Give machines JSON in any case: why nothing was judged, where the report would have been."""
-    from opkit import errors
-    from opkit.files import write_report
-    from opkit.report import proof_json
-
-    text = proof_json.render_error(error)
-    if output_file is None:
-        click.echo(text, nl=False)
-        return
-    try:
-        write_report(Path(output_file), text)
-    except errors.OpkitError as second:
-        if str(second) != str(error):
-            click.echo(f"error: {second}", err=True)
-
-
-def _width() -> int:
-    import shutil
-
-    return max(60, shutil.get_terminal_size().columns)
 
 
 def _show(error: InvalidDeclaration) -> None:

@@ -24,6 +24,8 @@ from opkit.prove.protocol import (
 from opkit.prove.selection import stages_to_run, why_not_asked
 
 Subject = tuple[str, str, str]
+# The stage that a second process judges.
+SECOND = "cache"
 
 
 class Collector:
@@ -34,20 +36,27 @@ class Collector:
         self.runtime: Runtime | None = None
         self.tool_error: OpkitError | None = None
         self.finished: dict[Subject, None] = {}
+        # Subjects of which a second process has to take what the first one left.
+        self.pending: list[Subject] = []
         self.stages: dict[Subject, dict[str, StageResult]] = {s: {} for s in request.subjects}
         self.notes: dict[Subject, list[str]] = {s: [] for s in request.subjects}
         # Stages that do not apply to an operator; the worker says why in a note.
         self.omitted: dict[Subject, dict[str, str]] = {s: {} for s in request.subjects}
         self.styles: dict[Subject, str] = {}
         self.inputs: dict[Subject, Mapping[str, Any]] = {}
+        # What workers said of each subject, and the subjects of which they said all there is to say.
+        self.events: dict[Subject, list[Mapping[str, Any]]] = {s: [] for s in request.subjects}
+        self.judged: list[Subject] = []
+        # When the results were found that were taken from the cache.
+        self.proved_at: dict[Subject, str] = {}
         # Subjects that the first style alone judges, and why.
         self.elsewhere: dict[Subject, str] = {}
         # What the running worker is at: (subject, stage).
         self._current: tuple[Subject, str] | None = None
 
     def remaining(self) -> tuple[Subject, ...]:
-        """List the subjects without a result, in order."""
-        return tuple(s for s in self.request.subjects if s not in self.finished)
+        """List the subjects that no first process has judged, in order."""
+        return tuple(s for s in self.request.subjects if s not in self.finished and s not in self.pending)
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Take one event of a worker."""
@@ -61,6 +70,9 @@ class Collector:
             self.tool_error = OpkitError(event["message"], event["help"])
             return
         subject: Subject = (event["file"], event["operator"], event["case"])
+        self.events[subject].append(event)
+        if kind in ("finished", "elsewhere"):
+            self.judged.append(subject)
         if kind == "begin":
             self._current = (subject, event["stage"])
             self.styles[subject] = event["style"]
@@ -78,8 +90,11 @@ class Collector:
         elif kind == "elsewhere":
             self.elsewhere[subject] = event["text"]
             self.finished[subject] = None
+        elif kind == "pending":
+            self.pending.append(subject)
+            self._current = None
         elif kind == "finished":
-            self.finished[subject] = None
+            self._finish(subject)
             self._current = None
 
     def ended(self, death: str) -> None:
@@ -90,13 +105,23 @@ class Collector:
         if current is not None:
             subject, stage = current
             self.stages[subject][stage] = _ending(stage, death)
-            self.finished[subject] = None
+            self._finish(subject)
+            return
+        if self.pending:
+            for subject in tuple(self.pending):
+                self.stages[subject][SECOND] = _ending(SECOND, death, "the second process: ")
+                self._finish(subject)
             return
         # It never came to an operator, so nothing that is left can be judged by another try.
         for subject in self.remaining():
             first = self._stages()[0]
             self.stages[subject][first] = _ending(first, death, "registration: ")
             self.finished[subject] = None
+
+    def _finish(self, subject: Subject) -> None:
+        self.finished[subject] = None
+        if subject in self.pending:
+            self.pending.remove(subject)
 
     def _stages(self) -> tuple[str, ...]:
         return stages_to_run(self.request.mode, self.request.stages, self.request.also)
@@ -121,7 +146,9 @@ class Collector:
             after = any(earlier.name == blocker for earlier in stages)
             stages.append(stage or not_run(name, _why(known.get(blocker), after)))
         of_mode = tuple(name for name in asked if name in STAGES[self.request.mode])
-        return ModeResult(self.request.mode, tuple(stages), (*self.notes[subject], *notes), of_mode)
+        notes = (*self.notes[subject], *notes)
+        when = self.proved_at.get(subject, "")
+        return ModeResult(self.request.mode, tuple(stages), notes, of_mode, when)
 
 
 def _why(blocker: StageResult | None, after: bool) -> str:

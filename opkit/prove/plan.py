@@ -11,7 +11,7 @@ from opkit.model.diagnostic import Diagnostic, has_errors
 from opkit.model.operator import OpFile, OpSpec
 from opkit.prove.cases import Candidate, NoCase, candidates
 from opkit.prove.protocol import MODES, ON_REQUEST, Request
-from opkit.prove.selection import SHARED, known_stages, modes_to_run
+from opkit.prove.selection import SHARED, known_stages, modes_to_run, stages_to_run
 from opkit.prove.split import Shard, Subject, of_shard
 
 STYLES = ("library", "custom-op")
@@ -52,6 +52,10 @@ class Plan:
     jobs: int | None = None
     # Bytes that one worker may use; None is its share of the machine's.
     memory: int | None = None
+    # Only operators that are not what they were at this git revision.
+    changed_since: str = ""
+    # Results of earlier proofs may be taken where nothing that decides them has changed.
+    result_cache: bool = False
     # Only this part of the operators.
     shard: Shard | None = None
     # True asks for the stand-in even where CANN is present; None takes what the machine has.
@@ -77,6 +81,7 @@ class Work:
     requests: tuple[Request, ...]
     # Every operator and case of the plan, in order, those of other shards included.
     subjects: tuple[Subject, ...]
+    files: tuple[OpFile, ...]
     # Why there is nothing to prove; empty when there is something.
     nothing: str = ""
 
@@ -108,14 +113,30 @@ def work(plan: Plan) -> Work:
             f"no case for stage {', '.join(plan.stages)}: the operators refuse all of them (`raises`)",
             "ask for schema, meta or host",
         )
+    everything = subjects
+    if plan.changed_since:
+        subjects = _changed(plan, files, subjects)
+        if not subjects:
+            return Work((), (), tuple(files), f"no operator has changed since {plan.changed_since}")
     mine = of_shard(subjects, plan.shard)
     if not mine:
-        return Work((), subjects, f"shard {plan.shard} holds none of the operators")
-    return Work(tuple(_requests(plan, files, mine)), subjects)
+        return Work((), subjects, tuple(files), f"shard {plan.shard} holds none of the operators")
+    return Work(tuple(_requests(plan, files, mine, everything)), subjects, tuple(files))
 
 
-def _requests(plan: Plan, files: list[OpFile], subjects: tuple[Subject, ...]) -> list[Request]:
+def _changed(plan: Plan, files: list[OpFile], subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
+    from opkit.prove.changes import changed
+
+    named = [*plan.imports, *([plan.package] if plan.package else [])]
+    found = changed(files, plan.changed_since, map(_absolute, named))
+    return tuple(subject for subject in subjects if subject[:2] in found)
+
+
+def _requests(
+    plan: Plan, files: list[OpFile], subjects: tuple[Subject, ...], everything: tuple[Subject, ...]
+) -> list[Request]:
     styles = _styles(plan)
+    company = tuple(dict.fromkeys((file, name) for file, name, _ in everything))
     return [
         Request(
             mode=mode,
@@ -129,6 +150,7 @@ def _requests(plan: Plan, files: list[OpFile], subjects: tuple[Subject, ...]) ->
             stand_in=plan.stand_in,
             stages=plan.stages,
             also=plan.also,
+            company=company if "composition" in stages_to_run(mode, plan.stages, plan.also) else (),
         )
         for mode in modes_to_run(plan.modes, plan.stages)
         for style in styles

@@ -19,11 +19,11 @@ HOLDS = (ENTERS, PROVED)
 MODES = ("npugraph_ex", "ge")
 # In the order they run; a stage that is not proved stops the ones after it.
 STAGES: Mapping[str, tuple[str, ...]] = {
-    "npugraph_ex": ("schema", "meta", "host", "dynamo", "npugraph_ex", "values", "composition"),
-    "ge": ("schema", "meta", "host", "dynamo", "ge", "values", "composition"),
+    "npugraph_ex": ("schema", "meta", "host", "dynamo", "npugraph_ex", "values", "composition", "cache"),
+    "ge": ("schema", "meta", "host", "dynamo", "ge", "values", "composition", "cache"),
 }
 # Stages that are no part of a proof unless somebody asks for them (`--stage`, `--also`).
-ON_REQUEST: frozenset[str] = frozenset()
+ON_REQUEST: frozenset[str] = frozenset({"cache"})
 # Bumped whenever a key of the report changes its meaning or goes away.
 SCHEMA_VERSION = 1
 
@@ -305,6 +305,8 @@ class Request:
     # Operators (file, operator) to register although others prove them: stage composition puts an operator
     # into one graph with others of its file, and must find the same ones wherever the work is split.
     company: tuple[tuple[str, str], ...] = ()
+    # A directory for what stage cache hands to a second process; the runner makes it for one run.
+    artifacts: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Give the request as JSON values."""

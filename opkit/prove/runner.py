@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from opkit.errors import OpkitError
@@ -22,6 +23,7 @@ from opkit.prove.described import described
 from opkit.prove.findings import explained
 from opkit.prove.plan import Plan, Work, work
 from opkit.prove.protocol import Proof, Request, Scope
+from opkit.prove.result_cache import open_cache
 from opkit.prove.split import over_workers
 
 # Called with (number of finished operator cases, number of all, what is running).
@@ -35,14 +37,21 @@ def prove(plan: Plan, progress: Progress | None = None) -> Proof:
     because torch_npu is not installed.
     """
     todo = work(plan)
+    cache = open_cache(todo.files, plan.stand_in) if plan.result_cache and todo.requests else None
+    taken, left = cache.split(todo.requests) if cache else ([], todo.requests)
     workers = plan.jobs or cores()
-    collectors = [Collector(request) for request in over_workers(todo.requests, workers)]
+    collectors = [Collector(request) for request in over_workers(left, workers)]
     at_once = min(workers, len(collectors))
     memory = plan.memory or memory_share(max(1, at_once))
     report = _Reporter(collectors, progress)
     actions = [partial(_run, collector, plan.timeout, memory, report) for collector in collectors]
-    run_together(actions, at_once)
-    proof = replace(assemble(plan, collectors, todo.subjects), scope=_scope(plan, todo))
+    try:
+        run_together(actions, at_once)
+    finally:
+        # Also what was judged before Ctrl-C.
+        if cache:
+            cache.keep(collectors)
+    proof = replace(assemble(plan, [*taken, *collectors], todo.subjects), scope=_scope(plan, todo))
     return described(explained(proof), plan)
 
 
@@ -53,6 +62,7 @@ def _scope(plan: Plan, todo: Work) -> Scope:
         declarations={path: digest_of(path) for path in dict.fromkeys(file for file, _, _ in todo.subjects)},
         shard=None if shard is None else (shard.index, shard.count),
         subjects=todo.subjects if shard else (),
+        changed_since=plan.changed_since,
         nothing=todo.nothing,
     )
 
@@ -85,14 +95,31 @@ def _run(
         if event["event"] in ("begin", "finished"):
             report(collector, f"{collector.request.mode}/{collector.request.style} {event['operator']}")
 
-    while (remaining := collector.remaining()) and not stop.is_set():
-        before = len(collector.finished)
-        request: Request = replace(collector.request, subjects=remaining)
-        ending = run_worker("opkit.prove.worker", request.to_json(), take, timeout, memory=memory)
-        collector.ended(ending)
-        if collector.tool_error is not None:
-            raise collector.tool_error
-        if len(collector.finished) == before and collector.remaining():
-            # Unreachable unless a worker ends well without judging anything; never loop on that.
-            raise OpkitError("a prover process ended without judging anything", ending)
+    # Named like the folders of workers, so that the next command removes what a killed one left.
+    with TemporaryDirectory(prefix=f"opkit-worker-{os.getpid()}-") as folder:
+        run = partial(run_worker, take=take, timeout=timeout, memory=memory)
+        while (remaining := collector.remaining()) and not stop.is_set():
+            request = replace(collector.request, subjects=remaining, artifacts=folder)
+            _ended(collector, run("opkit.prove.worker", request.to_json()))
+            if collector.remaining() == remaining:
+                # Unreachable unless a worker ends well without judging anything; never loop on that.
+                raise OpkitError("a prover process ended without judging anything")
+            _second(collector, request, run, stop)
     report(collector, "")
+
+
+def _second(collector: Collector, request: Request, run: Callable[..., str], stop: threading.Event) -> None:
+    """Have second processes take what the first one left, all of it at once unless one dies."""
+    company = dict.fromkeys((*request.company, *(subject[:2] for subject in request.subjects)))
+    while collector.pending and not stop.is_set():
+        left = tuple(collector.pending)
+        second = replace(request, subjects=left, company=tuple(company))
+        _ended(collector, run("opkit.prove.second_worker", second.to_json()))
+        if tuple(collector.pending) == left:
+            raise OpkitError("a second prover process ended without judging anything")
+
+
+def _ended(collector: Collector, death: str) -> None:
+    collector.ended(death)
+    if collector.tool_error is not None:
+        raise collector.tool_error

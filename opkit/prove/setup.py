@@ -128,7 +128,8 @@ class Setup:
 
     def _wanted(self, op_file: OpFile) -> list[OpSpec]:
         """List the operators of the request, and those whose rule they inherit."""
-        names = [name for file, name, _ in self.request.subjects if file == op_file.path]
+        wants = [subject[:2] for subject in self.request.subjects]
+        names = [name for file, name in (*wants, *self.request.company) if file == op_file.path]
         wanted: dict[str, OpSpec] = {}
         while names:
             spec = op_file.operator(names.pop(0))
@@ -136,7 +137,7 @@ class Setup:
                 wanted[spec.name] = spec
                 parent = spec.gen_opapi.structured_inherit if spec.gen_opapi else None
                 names += [parent] if parent else []
-        return list(wanted.values())
+        return [spec for spec in op_file.operators if spec.name in wanted]
 
     def elsewhere(self, item: Declared) -> str | None:
         """Say why an operator is judged in the first style only; None when it is judged here."""

@@ -69,7 +69,7 @@ def test_death_is_the_failure_of_the_stage_it_came_in() -> None:
     assert collector.remaining() == (G,)
     result = collector.result(F)
     assert result.reason == "meta: the process died of signal SIGSEGV"
-    assert [s.verdict for s in result.stages] == ["proved", "failed"] + ["not run"] * 4
+    assert [s.verdict for s in result.stages] == ["proved", "failed"] + ["not run"] * (len(result.stages) - 2)
 
 
 def test_a_worker_that_somebody_ended_says_nothing_about_the_operator() -> None:
