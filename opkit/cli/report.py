@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import click
+
+from opkit.cli.proof_output import FORMATS, Output
 
 
 @click.group(name="report")
@@ -16,7 +17,7 @@ def command() -> None:
 @command.command()
 @click.argument("reports", nargs=-1, required=True, type=click.Path(dir_okay=False))
 @click.option("-o", "--output-file", type=click.Path(dir_okay=False), help="Write the report there.")
-@click.option("--format", "format_", type=click.Choice(["full", "json"]), default="json", show_default=True)
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="json", show_default=True)
 def merge(reports: tuple[str, ...], output_file: str | None, format_: str) -> None:
     """Put REPORTS together into the one that a single run would have given.
 
@@ -30,22 +31,15 @@ def merge(reports: tuple[str, ...], output_file: str | None, format_: str) -> No
     Exit status: as that of the one run, 0 or 1; 2 when they do not go together.
     """
     from opkit.errors import OpkitError
-    from opkit.files import check_report, write_report
     from opkit.prove.merge import merge as merged
     from opkit.prove.merge import read_report
-    from opkit.report import proof as full
-    from opkit.report import proof_json
 
+    output = Output(format_, output_file)
     try:
-        if output_file is not None:
-            check_report(Path(output_file))
+        output.check()
         proof = merged([read_report(path) for path in reports])
-        text = proof_json.render(proof) if format_ == "json" else full.render(proof)
-        if output_file is not None:
-            write_report(Path(output_file), text)
-            text = full.render(proof)
+        output.write(proof)
     except OpkitError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
-    click.echo(text, nl=False)
     sys.exit(0 if proof.holds else 1)

@@ -6,6 +6,7 @@ It decides nothing. Its size is bounded, because every operator and case of a re
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ _LINES = 200
 _COLUMNS = 400
 _NODES = 150
 _VALUE = 200
+# `;  x = y = None` after the last use of a name.
+_FORGETS = re.compile(r";  (\w+ = )+None$")
 
 
 def fx_text(module: Any) -> str:
-    """Print an FX graph as code, with shapes and dtypes, without the lines that tell where it came from."""
-    lines = [line for line in module.print_readable(print_output=False).splitlines() if line.strip()]
-    return _cut([line for line in lines if not line.lstrip().startswith("#")])
+    """Print an FX graph as code, with shapes and dtypes, without where it came from and what it forgets."""
+    lines = [_FORGETS.sub("", line) for line in module.print_readable(print_output=False).splitlines()]
+    return _cut([line for line in lines if line.strip() and not line.lstrip().startswith("#")])
 
 
 def source_of(function: Callable[..., Any] | None) -> dict[str, Any] | None:

@@ -49,7 +49,10 @@ def _table(proof: Proof) -> Any:
     table.add_column("evidence", ratio=7, overflow="fold")
     for operator in proof.operators:
         head = [operator.name, operator.style, f"case {operator.case}"]
-        rows = list(_rows(operator))
+        rows = [
+            (stage.name if mode in ("", stage.name) else f"{stage.name} ({mode})", stage)
+            for stage, mode in stage_rows(operator)
+        ]
         for index, (stage, result) in enumerate(rows):
             last = index == len(rows) - 1
             label = head[index] if index < len(head) and not last else "\n".join(head[index:])
@@ -70,8 +73,8 @@ def _unicode() -> bool:
     return "utf" in encoding.lower()
 
 
-def _rows(operator: OperatorResult) -> Iterator[tuple[str, StageResult]]:
-    """List the stages: what every mode found alike once, then each mode's own."""
+def stage_rows(operator: OperatorResult) -> Iterator[tuple[StageResult, str]]:
+    """List the stages: what every mode found alike once, then each mode's own with the mode."""
     modes = operator.modes
     tables = [{stage.name: stage for stage in mode.stages} for mode in modes]
     shared = {
@@ -83,10 +86,9 @@ def _rows(operator: OperatorResult) -> Iterator[tuple[str, StageResult]]:
     # first stage on that is a mode's own, each mode is told to its end.
     names = list(tables[0])
     common = next((i for i, name in enumerate(names) if name not in shared), len(names))
-    yield from ((name, tables[0][name]) for name in names[:common])
+    yield from ((tables[0][name], "") for name in names[:common])
     for mode, table in zip(modes, tables):
-        for name, stage in list(table.items())[common:]:
-            yield name if name == mode.mode else f"{name} ({mode.mode})", stage
+        yield from ((stage, mode.mode) for stage in list(table.values())[common:])
 
 
 def _alike(stage: StageResult, other: StageResult | None) -> bool:
@@ -147,6 +149,7 @@ _SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "npugraph_ex": _capture,
     "ge": _ge,
     "values": lambda e: f"equal to {e.get('reference')}: {', '.join(e.get('compared', []))}",
+    "composition": lambda e: "; ".join(e.get("contexts", [])),
 }
 
 
@@ -187,6 +190,8 @@ def _notes(proof: Proof) -> Iterator[str]:
 
 
 def _summary(proof: Proof) -> str:
+    if not proof.operators and proof.scope.nothing:
+        return f"nothing to prove: {proof.scope.nothing}"
     modes: list[ModeResult] = [mode for operator in proof.operators for mode in operator.modes]
     entering = sum(mode.verdict in HOLDS for mode in modes)
     verb = f"proved, of stage {', '.join(proof.stages)} only" if proof.stages else "enter"
@@ -201,7 +206,9 @@ def _summary(proof: Proof) -> str:
         _count(len({operator.style for operator in proof.operators}), "style"),
         _count(len({mode.mode for mode in modes}), "mode"),
     ]
-    return f"{entering} of {len(modes)} {verb} ({', '.join(what)}; runtime: {where})"
+    kept = sum(bool(mode.proved_at) for mode in modes)
+    cached = f"; {kept} of them not proved now but taken from the cache of earlier results" if kept else ""
+    return f"{entering} of {len(modes)} {verb} ({', '.join(what)}; runtime: {where}){cached}"
 
 
 def _key(operator: OperatorResult) -> tuple[str, str, str]:
