@@ -182,9 +182,11 @@ def dtype_from_int(number: int) -> torch.dtype:
         283: "bfloat16",
         289: "complex32",
         **dict(enumerate(("float8_e5m2", "float8_e4m3fn", "float8_e8m0fnu"), 291)),
-        # int4, hifloat8, two of 6 and two of 4 bits: torch_npu stores them in bytes.
-        **dict.fromkeys((285, 290, 294, 295, 296, 297), "uint8"),
+        296: "float4_e2m1fn_x2",
+        # int4, hifloat8, two of 6 bits and one of 4: torch_npu stores them in bytes.
+        **dict.fromkeys((285, 290, 294, 295, 297), "uint8"),
     }
     if number not in names:
         raise ValueError(f"{number} is no dtype number of torch or torch_npu")
-    return getattr(torch, names[number])
+    # Before torch 2.8, which lacks the type, bytes are what torch_npu stores it in, too.
+    return getattr(torch, names[number], torch.uint8 if number == 296 else None)
