@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from opkit.emit import meta_custom_op, meta_library
-from opkit.emit.meta_kernel import Options
 from opkit.errors import OpkitError
 from opkit.model.operator import OpFile
-
-STYLES = {"library": meta_library.emit, "custom-op": meta_custom_op.emit}
 
 
 def emit_meta(op_file: OpFile, style: str = "library", namespace: str = "npu", **options: object) -> str:
@@ -17,6 +13,11 @@ def emit_meta(op_file: OpFile, style: str = "library", namespace: str = "npu", *
     `opkit.emit.meta_kernel.Options`. Raises OpkitError when an operator has no usable rule, or cannot be
     expressed in the style.
     """
-    if style not in STYLES:
-        raise OpkitError(f"there is no style {style!r}", f"use one of: {', '.join(STYLES)}")
-    return STYLES[style](op_file, Options(namespace=namespace, **options))  # type: ignore[arg-type]
+    # Whoever only asks for a converter or a prototype, as `opkit check` does, starts faster without these.
+    from opkit.emit import meta_custom_op, meta_library
+    from opkit.emit.meta_kernel import Options
+
+    styles = {"library": meta_library.emit, "custom-op": meta_custom_op.emit}
+    if style not in styles:
+        raise OpkitError(f"there is no style {style!r}", f"use one of: {', '.join(styles)}")
+    return styles[style](op_file, Options(namespace=namespace, **options))  # type: ignore[arg-type]

@@ -335,9 +335,19 @@ def bind(spec: OpSpec) -> tuple[Binding | None, tuple[Diagnostic, ...]]:
 
 def check(spec: OpSpec) -> tuple[Diagnostic, ...]:
     """Find what keeps the operator out of a GE graph; a hand-written converter answers for itself."""
+    return tuple(_check(spec)[1])
+
+
+def _check(spec: OpSpec) -> tuple[IrPrototype | None, list[Diagnostic]]:
+    """Give the prototype with the findings; neither for an operator with a hand-written converter."""
     if spec.ge is not None and spec.ge.converter is not None:
-        return ()
-    return bind(spec)[1]
+        return None, []
+    prototype, diagnostics = find_prototype(spec)
+    if prototype is None:
+        return None, list(diagnostics)
+    binder = _Binder(spec, prototype)
+    binder.bind()
+    return prototype, [*diagnostics, *binder.findings]
 
 
 def check_file(op_file: OpFile) -> tuple[Diagnostic, ...]:
@@ -345,8 +355,8 @@ def check_file(op_file: OpFile) -> tuple[Diagnostic, ...]:
     findings: list[Diagnostic] = []
     seen: dict[str, tuple[OpSpec, IrPrototype]] = {}
     for spec in op_file.operators:
-        findings += check(spec)
-        prototype = None if spec.ge and spec.ge.converter else find_prototype(spec)[0]
+        prototype, found = _check(spec)
+        findings += found
         if prototype is None:
             continue
         first, known = seen.setdefault(prototype.op, (spec, prototype))

@@ -10,7 +10,7 @@ from opkit.model.schema import BaseType, Default, OperatorSchema, OptionalType
 from opkit.read.schema import BARE_MUTATION, RETURNS_NONE, SYNTAX, alias_letters, parse_schema_source
 from opkit.read.source import SourceText
 from opkit.read.spacing import CODE as SPACING
-from opkit.read.spacing import gaps_that_differ
+from opkit.read.spacing import loose_gaps
 from opkit.read.tokens import SCHEMA, Token, tokenize
 
 DEFAULT_KIND = "OPK112"
@@ -79,7 +79,7 @@ def _int_types() -> tuple[BaseType | OptionalType, ...]:
 
 
 def _spacing(source: SourceText, tokens: list[Token]) -> Iterator[Edit]:
-    for before, after, wanted in gaps_that_differ(source.text, tokens):
+    for before, after, wanted in loose_gaps(source.text, tokens):
         yield Edit(SPACING, before.end, after.start, wanted, "spacing")
 
 

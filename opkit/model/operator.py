@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Union
 
 from opkit.model.contract import Contract
@@ -190,4 +191,9 @@ class OpFile:
 
     def operator(self, name: str) -> OpSpec | None:
         """Find an operator by `base` or `base.overload`."""
-        return next((op for op in self.operators if op.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, OpSpec]:
+        # The first of each name: an operator may be declared once per range of versions.
+        return {op.name: op for op in reversed(self.operators)}

@@ -9,16 +9,15 @@ import yaml
 from opkit.model.diagnostic import Mark, Severity
 from opkit.model.operator import OpSpec
 from opkit.model.schema import Argument, OperatorSchema, Return, base_of
-from opkit.read.cases import read_cases
-from opkit.read.contract import read_contract
 from opkit.read.document import STRUCTURE, Document, describe, is_null, kind, plain
 from opkit.read.gen_opapi import read_gen_opapi
-from opkit.read.meta import read_entry_point, read_ge, read_meta
 from opkit.read.schema import parse_schema_source
 from opkit.read.source import SourceText
 from opkit.read.spacing import CODE as SPACING
 from opkit.read.spacing import loose_gaps
+from opkit.read.tokens import SCHEMA, tokenize
 from opkit.read.types import VERSIONED_TYPES, type_known_in
+from opkit.read.usual import usual_schema
 from opkit.read.versions import resolve
 from opkit.shape.errors import nearest
 
@@ -75,7 +74,7 @@ def read_entry(document: Document, node: yaml.Node, section: str, settings: Sett
     document.entries.append((node.start_mark.line + 1, max(node.end_mark.line, node.start_mark.line + 1)))
     if isinstance(node, yaml.ScalarNode) and "(" in node.value:
         # torch_npu's own YAML lists bare schemas.
-        schema = _schema(document, document.source(node), section)
+        schema = _schema(document, document.source(node), True)
         return _bare(document, schema, section, node) if schema else None
     if isinstance(node, yaml.ScalarNode) and kind(node) == "str":
         return None
@@ -99,25 +98,29 @@ def read_entry(document: Document, node: yaml.Node, section: str, settings: Sett
     declares = any(key in items for key in (*_KERNEL_KEYS, "impl_ns"))
     if settings.version and declares and settings.version not in supported:
         return None
-    schema = _schema(document, source, section)
+    schema = _schema(document, source, bool(supported))
     _check_keys(document, items)
     if schema is not None:
-        _check_spacing(document, source, bool(supported))
         _check_types(document, schema, supported, settings)
     return _spec(document, items, schema, section, versions, node)
 
 
-def _schema(document: Document, source: SourceText, section: str) -> OperatorSchema | None:
+def _schema(document: Document, source: SourceText, read_by_op_plugin: bool) -> OperatorSchema | None:
+    schema = usual_schema(source)
+    if schema is not None:
+        document.operator = str(schema.name)
+        return schema
     schema, diagnostics = parse_schema_source(source)
     document.diagnostics += diagnostics
     if schema is not None:
         document.operator = str(schema.name)
+        _check_spacing(document, source, read_by_op_plugin)
     return schema
 
 
 def _check_spacing(document: Document, source: SourceText, read_by_op_plugin: bool) -> None:
     """Report the first place that op-plugin would not have written so."""
-    for before, after, wanted in loose_gaps(source):
+    for before, after, wanted in loose_gaps(source.text, tokenize(source, SCHEMA, SPACING)):
         severity = Severity.WARNING if read_by_op_plugin else Severity.NOTE
         pair = f"{before.text}{wanted}{after.text}"
         text = f"op-plugin reads `{pair}` with exactly this spacing; torch does not mind"
@@ -185,7 +188,7 @@ def _spec(
         return items[key][1] if key in items and not is_null(items[key][1]) else None
 
     structured = _flag(document, value("structured"), "structured")
-    gen_opapi = meta = ge = reference = kernel = None
+    gen_opapi = None
     if found := value("gen_opapi"):
         fresh = schema is not None and any(r.alias is None for r in schema.returns)
         makes_meta = section == "custom" and fresh and "meta" not in items
@@ -193,35 +196,32 @@ def _spec(
         if delegate := value("structured_delegate"):
             text = "`structured_delegate` and `gen_opapi` exclude each other"
             document.report("OPK030", text, document.mark(delegate), "remove one")
-    if found := value("meta"):
-        meta = read_meta(document, found, schema)
-    if found := value("ge"):
-        ge = read_ge(document, found)
-    if found := value("reference"):
-        reference = read_entry_point(document, found, "reference")
-    if found := value("kernel"):
-        kernel = read_entry_point(document, found, "kernel")
-    cases = value("cases")
     side_effect = _flag(document, value("side_effect"), "side_effect")
-    contract = read_contract(document, items.get("enters"), items.get("known_failures"))
-    if schema is None:
-        return None
-    return OpSpec(
-        schema=schema,
-        section=section,
-        op_api=versions.get("op_api", ()),
-        acl_op=versions.get("acl_op", ()),
-        gen_opapi=gen_opapi,
-        meta=meta,
-        ge=ge,
-        cases=read_cases(document, cases, schema) if cases else (),
-        reference=reference,
-        kernel=kernel,
-        extra=tuple((name, plain(item)) for name, (_, item) in items.items()),
-        side_effect=side_effect,
-        mark=_name_mark(document, items["func"][1]),
-        contract=contract,
+    spec = (
+        None
+        if schema is None
+        else OpSpec(
+            schema=schema,
+            section=section,
+            op_api=versions.get("op_api", ()),
+            acl_op=versions.get("acl_op", ()),
+            gen_opapi=gen_opapi,
+            meta=None,
+            ge=None,
+            cases=(),
+            reference=None,
+            kernel=None,
+            extra=tuple((name, plain(item)) for name, (_, item) in items.items()),
+            side_effect=side_effect,
+            mark=_name_mark(document, items["func"][1]),
+        )
     )
+    if any(key in items for key in _OPKIT_KEYS):
+        # op-plugin's own file has none of them, and is read faster without the modules for them.
+        from opkit.read.own_keys import add_own_keys
+
+        return add_own_keys(document, items, schema, spec)
+    return spec
 
 
 def _name_mark(document: Document, func: yaml.Node) -> Mark:

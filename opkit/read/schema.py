@@ -49,7 +49,7 @@ def parse_schema_source(source: SourceText) -> tuple[OperatorSchema | None, tupl
         stream = TokenStream(source, tokenize(source, SCHEMA, SYNTAX), SYNTAX)
     except SyntaxProblem as problem:
         return None, (_diagnostic(source, problem),)
-    parser = _Parser(stream)
+    parser = SchemaParser(stream)
     try:
         schema = parser.schema()
     except RecursionError:
@@ -65,7 +65,7 @@ def _diagnostic(
     return Diagnostic(problem.code, severity, problem.message, mark, problem.help, operator)
 
 
-class _Parser:
+class SchemaParser:
     """Recursive descent over one schema's tokens; errors are collected argument by argument."""
 
     def __init__(self, stream: TokenStream) -> None:
@@ -75,6 +75,7 @@ class _Parser:
         self.failed = False
 
     def schema(self) -> OperatorSchema | None:
+        """Read the whole schema; None if it has an error."""
         try:
             name = self.name()
             self.operator = str(name)
@@ -100,10 +101,12 @@ class _Parser:
         )
 
     def report(self, problem: SyntaxProblem, severity: Severity = Severity.ERROR) -> None:
+        """Keep what a problem says."""
         self.failed = self.failed or severity is Severity.ERROR
         self.diagnostics.append(_diagnostic(self.stream.source, problem, severity, self.operator))
 
     def identifier(self, what: str) -> Token:
+        """Take a name that is no reserved word. Raises SyntaxProblem, like all that follows."""
         token = self.stream.expect("name", what)
         if token.text in RESERVED_WORDS:
             raise self.stream.problem(
@@ -114,6 +117,7 @@ class _Parser:
         return token
 
     def name(self) -> OperatorName:
+        """Read `namespace::base.overload`."""
         namespace, base, overload = "", self.identifier("the operator's name").text, ""
         if self.stream.take("::"):
             namespace, base = base, self.identifier("the operator's name after `::`").text
@@ -130,6 +134,7 @@ class _Parser:
         return OperatorName(base, overload, namespace)
 
     def arguments(self) -> list[Argument]:
+        """Read the arguments with their parentheses; errors are kept, and the next argument is read."""
         stream = self.stream
         stream.expect("(", "`(` before the arguments")
         arguments: list[Argument] = []
@@ -171,6 +176,7 @@ class _Parser:
         return False
 
     def check_arguments(self, arguments: list[Argument], star: Token | None) -> None:
+        """Check what concerns several arguments."""
         seen: dict[str, Argument] = {}
         default: Argument | None = None
         for argument in arguments:
@@ -205,6 +211,7 @@ class _Parser:
             self.report(self.stream.problem("nothing follows the `*`", star, help="remove it"))
 
     def argument(self, kwarg_only: bool) -> Argument:
+        """Read one argument."""
         stream = self.stream
         start = stream.current.start
         if stream.current.kind == "...":
@@ -224,6 +231,7 @@ class _Parser:
         return Argument(name.text, type_, default, kwarg_only, alias, mark)
 
     def returns(self) -> list[Return]:
+        """Read what follows the arrow."""
         stream = self.stream
         first = stream.current
         if first.kind == "name" and first.text in ("None", "NoneType"):
@@ -245,6 +253,7 @@ class _Parser:
         return returns
 
     def result(self) -> Return:
+        """Read one result."""
         stream = self.stream
         start = stream.current.start
         if stream.current.kind == "...":
@@ -288,6 +297,7 @@ class _Parser:
         return type_, alias
 
     def list_alias(self, element: Alias | None) -> Alias | None:
+        """Read the alias annotation that stands behind a `[]`."""
         token = self.stream.current
         container = self.alias()
         if container and element:
@@ -296,6 +306,7 @@ class _Parser:
         return container or element
 
     def base_type(self) -> BaseType:
+        """Read a type without `?` and `[]`."""
         stream = self.stream
         token = stream.current
         if token.kind == "(":
@@ -322,6 +333,7 @@ class _Parser:
         return f"({', '.join(parts)})"
 
     def unknown_type(self, token: Token) -> SyntaxProblem:
+        """Make the error for a name that is no type."""
         known = sorted(BASE_TYPES | VERSIONED_TYPES.keys())
         repair = TYPE_REPAIRS.get(token.text) or next(
             iter(difflib.get_close_matches(token.text, known, 1)), ""
@@ -338,6 +350,7 @@ class _Parser:
         return self.stream.problem(f"unknown type `{token.text}`", token, code=UNKNOWN_TYPE, help=help)
 
     def alias(self) -> Alias | None:
+        """Read an alias annotation, if there is one."""
         stream = self.stream
         bare = stream.take("!")
         if bare:
@@ -356,6 +369,7 @@ class _Parser:
         return Alias(before, is_write, after)
 
     def alias_set(self) -> tuple[str, ...]:
+        """Read `a|b` or `*`."""
         what = "an alias letter, e.g. Tensor(a!) for an argument the operator writes"
         take: Callable[[], str] = lambda: "*" if self.stream.take("*") else self.identifier(what).text  # noqa: E731
         letters = {take()}

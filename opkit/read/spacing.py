@@ -6,29 +6,17 @@ be the text it has read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
-from opkit.read.source import SourceText
-from opkit.read.tokens import SCHEMA, Token, tokenize
+from opkit.read.tokens import Token
 
 CODE = "OPK018"
 
 # What follows a type is a name, and stands apart from it.
 _ENDS_A_TYPE = frozenset(["name", "]", "?", ")", "!"])
-# Finds every text with loose spacing and few others, such as those with the default [1,1].
-_SUSPICIOUS = re.compile(
-    r"[^\S ]| {2}|,(?! )|=\[[^\]]*, | [,)\]?!=.|:\[]|[(\[=!.|:-] |(?<!->) \(|(?<! )->|->(?! )"
-)
 
 
-def loose_gaps(source: SourceText) -> Iterator[tuple[Token, Token, str]]:
-    """Yield neighbouring tokens of a good schema that op-plugin wants otherwise apart, and its spacing."""
-    if _SUSPICIOUS.search(source.text.strip()):
-        yield from gaps_that_differ(source.text, tokenize(source, SCHEMA, CODE))
-
-
-def gaps_that_differ(text: str, tokens: Iterable[Token]) -> Iterator[tuple[Token, Token, str]]:
+def loose_gaps(text: str, tokens: Iterable[Token]) -> Iterator[tuple[Token, Token, str]]:
     """Compare every gap between tokens with the one op-plugin writes."""
     found = list(tokens)[:-1]
     in_list = False

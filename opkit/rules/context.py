@@ -26,6 +26,15 @@ class Context:
             if not op.schema.mutated
         }
 
+    @cached_property
+    def inherited(self) -> dict[str, list[OpSpec]]:
+        """Functional operators that take over another's `gen_opapi`, in order, by the other's name."""
+        found: dict[str, list[OpSpec]] = {}
+        for op in self.op_file.operators:
+            if op.gen_opapi is not None and op.gen_opapi.structured_inherit and not op.schema.mutated:
+                found.setdefault(op.gen_opapi.structured_inherit, []).append(op)
+        return found
+
     def has_functional_sibling(self, op: OpSpec) -> bool:
         """Tell whether torch_npu's generator pairs the operator with a functional one of the file.
 

@@ -72,15 +72,10 @@ def _inheritance(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
         help = f"inherit from {target.gen_opapi.structured_inherit}"
         yield finding(CODE, Severity.ERROR, op, message, rule.mark, help)
         return
-    for other in context.op_file.operators:
+    for other in context.inherited[target.name]:
         if other is op:
             return
-        if (
-            other.gen_opapi is not None
-            and other.gen_opapi.structured_inherit == target.name
-            and not other.schema.mutated
-            and (set(other.op_api) & set(op.op_api) or not op.op_api)
-        ):
+        if set(other.op_api) & set(op.op_api) or not op.op_api:
             message = (
                 f"`{other.name}` inherits from `{target.name}` already; op-plugin lets one operator do so"
             )
