@@ -183,9 +183,9 @@ def _files_of(function: Any, depth: int = 0) -> list[Path]:
     if code is None:
         return []
     files = [Path(code.co_filename)]
-    for cell in function.__closure__ or () if depth < _WRAPPERS else ():
-        if inspect.isfunction(cell.cell_contents):
-            files += _files_of(cell.cell_contents, depth + 1)
+    for inner in inspect.getclosurevars(function).nonlocals.values() if depth < _WRAPPERS else ():
+        if inspect.isfunction(inner):
+            files += _files_of(inner, depth + 1)
     return files
 
 

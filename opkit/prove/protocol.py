@@ -115,8 +115,8 @@ class OperatorResult:
     """One operator in one style with one case, in every mode that was asked for."""
 
     name: str
-    # "library", "custom-op", "package" (imported from a generated package) or "import" (the user's own
-    # module).
+    # "library", "custom-op", "package" (imported from a generated package), "import" (the user's own module)
+    # or "installed" (as the installed package registered it).
     style: str
     case: str
     modes: tuple[ModeResult, ...]
@@ -162,12 +162,17 @@ class Scope:
     changed_since: str = ""
     # Why there was nothing to prove; empty when there was something.
     nothing: str = ""
+    # The installed package whose operators these are; empty for those of files.
+    installed: str = ""
+    # Stages that were left out.
+    without: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Give the report's form."""
         return {
             **vars(self),
             "declarations": dict(self.declarations),
+            "without": list(self.without),
             "shard": None if self.shard is None else list(self.shard),
             "subjects": [list(subject) for subject in self.subjects],
         }
@@ -178,6 +183,7 @@ class Scope:
         return Scope(
             **{
                 **value,
+                "without": tuple(value["without"]),
                 "shard": None if value["shard"] is None else tuple(value["shard"]),
                 "subjects": tuple((file, name, case) for file, name, case in value["subjects"]),
             }
@@ -305,6 +311,10 @@ class Request:
     # Operators (file, operator) to register although others prove them: stage composition puts an operator
     # into one graph with others of its file, and must find the same ones wherever the work is split.
     company: tuple[tuple[str, str], ...] = ()
+    # The installed package whose operators are proved as it registered them, with opkit's rules for it.
+    installed: str = ""
+    # Stages that are left out of the whole proof.
+    without: tuple[str, ...] = ()
     # A directory for what stage cache hands to a second process; the runner makes it for one run.
     artifacts: str = ""
 
@@ -322,6 +332,7 @@ class Request:
                 "imports": tuple(value["imports"]),
                 "stages": tuple(value["stages"]),
                 "also": tuple(value["also"]),
+                "without": tuple(value["without"]),
                 "company": tuple((file, name) for file, name in value["company"]),
                 "subjects": tuple((file, name, case) for file, name, case in value["subjects"]),
             }

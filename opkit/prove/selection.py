@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from opkit.errors import OpkitError
+from opkit.model.operator import OpSpec
 from opkit.prove.protocol import ON_REQUEST, STAGES
 
 # Stages that find the same in every mode, so that one mode is enough when no other stage is asked for.
@@ -23,6 +24,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "npugraph_ex": ("schema", "host"),
     "ge": ("schema", "host"),
     "values": ("schema", "host", "npugraph_ex", "ge"),
+    "cache": ("schema", "host", "npugraph_ex", "ge"),
 }
 
 
@@ -31,9 +33,14 @@ def known_stages() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for names in STAGES.values() for name in names))
 
 
-def stages_to_run(mode: str, asked: Iterable[str] = (), also: Iterable[str] = ()) -> tuple[str, ...]:
-    """List the stages of a mode in order: the whole proof and `also`, or `asked` and what those need."""
-    names = STAGES[mode]
+def stages_to_run(
+    mode: str, asked: Iterable[str] = (), also: Iterable[str] = (), without: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """List the stages of a mode in order: the whole proof and `also`, or `asked` and what those need.
+
+    `without` is left out of the whole proof.
+    """
+    names = tuple(name for name in STAGES[mode] if asked or name not in without)
     asked, also = set(asked), set(also)
     if not asked:
         return tuple(name for name in names if name not in ON_REQUEST or name in also)
@@ -43,6 +50,14 @@ def stages_to_run(mode: str, asked: Iterable[str] = (), also: Iterable[str] = ()
             before = (earlier for earlier in names[:position] if earlier not in ON_REQUEST)
             wanted |= {name, *NEEDS.get(name, before)}
     return tuple(name for name in names if name in wanted)
+
+
+def promised(spec: OpSpec) -> tuple[str, ...]:
+    """List the stages by request only that the operator's own `enters:` asks for."""
+    if spec.contract is None:
+        return ()
+    excused = {failure.word for failure in spec.contract.known_failures}
+    return tuple(word for word in spec.contract.words if word in ON_REQUEST and word not in excused)
 
 
 def modes_to_run(modes: Iterable[str], asked: Iterable[str]) -> tuple[str, ...]:

@@ -27,6 +27,8 @@ class Setting:
     functions: Mapping[EntryPoint, Function] = field(default_factory=dict)
     # All operators of the worker, in the order of their files.
     others: tuple[Declared, ...] = ()
+    # Where stage cache leaves what a second process takes; private to this user.
+    artifacts: str = ""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from opkit.prove import kernels
 from opkit.prove.cases import Candidate, NoCase, candidates, chosen_case, shown
 from opkit.prove.internal import InternalError, unexpected
 from opkit.prove.protocol import FAILED, PROVED, Request, StageResult, not_run
-from opkit.prove.selection import stages_to_run
+from opkit.prove.selection import promised, stages_to_run
 from opkit.prove.setup import Setup
 from opkit.prove.subject import Declared, Setting, Subject, first_line, on_npu, without_own_lines
 from opkit.prove.values import Inputs
@@ -42,12 +42,17 @@ class Channel:
 
 def main(request_file: str, result_file: str) -> int:
     """Prove a request. Returns 0 even when operators break, 1 when nothing could be judged."""
+    return serve(_prove, request_file, result_file)
+
+
+def serve(answer: Callable[[Request, Channel], None], request_file: str, result_file: str) -> int:
+    """Read a request and answer it on the channel; 1 when nothing could be judged."""
     die_with_parent()
     request = Request.from_json(json.loads(Path(request_file).read_text(encoding="utf-8")))
     with Path(result_file).open("a", encoding="utf-8") as stream:
         channel = Channel(stream)
         try:
-            _prove(request, channel)
+            answer(request, channel)
         except OpkitError as error:
             channel.send("error", message=error.message, help=error.help)
             return 1
@@ -58,7 +63,8 @@ def main(request_file: str, result_file: str) -> int:
     return 0
 
 
-def _prove(request: Request, channel: Channel) -> None:
+def start(request: Request, channel: Channel) -> str:
+    """Load the runtime, torch and torch_npu; give the runtime's kind."""
     from opkit.cann.load import ensure_runtime
 
     runtime = ensure_runtime(request.stand_in)
@@ -75,12 +81,18 @@ def _prove(request: Request, channel: Channel) -> None:
         from opkit.cann.hook import equip
 
         equip()
+    return runtime.kind
+
+
+def _prove(request: Request, channel: Channel) -> None:
+    runtime = start(request, channel)
     watch = Watch()
-    setup = Setup(request, watch, runtime.kind)
+    setup = Setup(request, watch, runtime)
     declared = {item.identity: item for item in setup.run()}
     functions = setup.functions(list(declared.values()))
-    setting = Setting(request.mode, runtime.kind, watch, functions, tuple(declared.values()))
-    stages = stages_to_run(request.mode, request.stages, request.also)
+    setting = Setting(
+        request.mode, runtime, watch, functions, tuple(declared.values()), artifacts=request.artifacts
+    )
     for file, name, case in request.subjects:
         item = declared[file, name]
         found = next(c for c in candidates(item.spec) if c.name == case)
@@ -89,6 +101,8 @@ def _prove(request: Request, channel: Channel) -> None:
         if elsewhere is not None:
             channel.send("elsewhere", text=elsewhere, **identity)
             continue
+        also = request.also if request.stages else (*request.also, *promised(item.spec))
+        stages = stages_to_run(request.mode, request.stages, also, request.without)
         Judge(channel, setting, item, identity, stages).judge(found)
 
 
@@ -124,6 +138,10 @@ class Judge:
             if self._omit(name, subject):
                 continue
             result = self._run(name, subject)
+            if name == "cache" and result.verdict == PROVED:
+                # So far only the half of it: a second process takes what this one wrote.
+                self.channel.send("pending", stage=name, **self.identity)
+                return
             self._stage(result)
             if result.verdict != PROVED:
                 break

@@ -141,6 +141,14 @@ def _ge(evidence: Mapping[str, Any]) -> str:
     return "; ".join([*nodes, *folded, str(runs), str(evidence.get("sizes", "")), *seen])
 
 
+def _cache(evidence: Mapping[str, Any]) -> str:
+    """Say what a second process did; what a plain `cache_compile` does is worth a warning to every reader."""
+    graph = evidence.get("graph", [])
+    same = f"with {', '.join(graph)}" if isinstance(graph, list) else "with a captured model"
+    parts = [f"a second process takes the artifact, {same}", f"results {evidence.get('results', '')}"]
+    return "; ".join([*parts, f"without opkit.cache_dir: {evidence.get('plain call', '')}"])
+
+
 _SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "schema": lambda e: "registered as declared",
     "meta": _outputs,
@@ -149,6 +157,7 @@ _SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "npugraph_ex": _capture,
     "ge": _ge,
     "values": lambda e: f"equal to {e.get('reference')}: {', '.join(e.get('compared', []))}",
+    "cache": _cache,
     "composition": lambda e: "; ".join(e.get("contexts", [])),
 }
 
