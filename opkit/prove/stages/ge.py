@@ -115,7 +115,7 @@ def _static(subject: Subject, binding: Binding, evidence: dict[str, Any]) -> str
             second = call_compiled(subject, compiled, given, "second call")
     if len(trace.graphs) != 1:
         return f"the second call loaded another graph into GE ({len(trace.graphs)} in all)"
-    evidence["runs"] = trace.runs
+    evidence["runs"], evidence["recompiles"] = trace.runs, 0
     if trace.runs != 2:
         return f"GE ran the graph {trace.runs} times in two calls"
     return judge(subject, second, by_kernel=False)
@@ -291,6 +291,8 @@ def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
             if problem:
                 return f"under dynamic=True with set {size + 1} of the sizes: {problem}"
             if position == ordinary - 1:
+                # A recompile would have raised.
+                evidence["dynamic"] = {"sets of sizes": ordinary, "recompiles": 0}
                 evidence["sizes"] = f"{ordinary} sets of sizes, {len(recorder.trace.graphs)} graph"
                 if len(recorder.trace.graphs) != 1:
                     return "GE got more than one graph under dynamic=True"

@@ -189,6 +189,8 @@ def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
             if problem:
                 return f"under dynamic=True with set {size + 1} of the sizes: {problem}"
             if position == ordinary - 1:
+                # A recompile would have raised.
+                evidence["dynamic"] = {"sets of sizes": ordinary, "recompiles": 0}
                 evidence["sizes"] = f"{ordinary} sets of sizes, one FX graph, {recorder.replayable} captures"
     evidence["sizes"] = describe_sizes(evidence.get("sizes", ""), len(order) - ordinary)
     return ""
