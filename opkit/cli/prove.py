@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from opkit.prove.split import Shard
 
 _MODES = ("npugraph_ex", "ge")
+# Stages by request only that the gate needs.
+_OF_GATE = ("cache",)
 
 
 def _modes(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, ...]:
@@ -111,6 +113,7 @@ def _shard(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option("--no-result-cache", is_flag=True, help="Prove anew what an earlier run has proved.")
 @click.option("--shard", metavar="I/N", callback=_shard, help="Only the I-th of N parts of the operators.")
 @click.option("--stand-in", is_flag=True, help="Use the stand-in even where CANN is installed.")
+@click.option("--gate", is_flag=True, help="Compare with what `enters:` promises: see below.")
 @click.option("--self-test", is_flag=True, help="Prove that wrong operators do not enter: see below.")
 def command(
     files: tuple[str, ...],
@@ -132,6 +135,7 @@ def command(
     no_result_cache: bool,
     shard: Shard | None,
     stand_in: bool,
+    gate: bool,
     self_test: bool,
 ) -> None:
     """Prove that each operator of FILES enters the npugraph_ex and the GE graph.
@@ -160,6 +164,10 @@ def command(
     enter then: the verdict is `proved` at most. Stages that are the same in both modes (schema, meta, host)
     are run in one of them, unless a stage of the other is asked for as well.
 
+    With --gate what an operator promises with `enters: [npugraph_ex, ge, dynamic, no_recompile, cache]` and
+    what the proof shows must be the same, both ways; what is in `known_failures:` is excused until its end.
+    The exit status is the gate's, then. Stage cache is part of it.
+
     With --self-test each operator is proved, and then every mutant of it: what opkit generates with one thing
     wrong (`opkit explain meta-other-dtype`, say, tells what a kind of mutant is, and `opkit explain` lists
     them all). The report is the kill matrix: the stage that found each mutant, or that none did. A Meta
@@ -180,7 +188,7 @@ def command(
         operators=operators,
         modes=modes,
         stages=tuple(dict.fromkeys(stages)),
-        also=tuple(dict.fromkeys(also)),
+        also=tuple(dict.fromkeys((*also, *_OF_GATE) if gate else also)),
         styles=_styles(style),
         namespace=namespace,
         package=package,
@@ -195,12 +203,21 @@ def command(
     )
     if self_test and (more or format_ not in ("full", "json")):
         raise click.UsageError("--self-test has the formats full and json, and no --report")
+    if gate and (self_test or stages or shard or set(modes) != set(_MODES)):
+        raise click.UsageError(
+            "--gate needs the whole proof: no --stage, --self-test, --shard or single --mode; shards are "
+            "gated by `opkit report merge --gate`"
+        )
     output = Output(format_, output_file, more)
     try:
         output.check()
         if self_test:
             sys.exit(_self_test(plan, format_, output_file))
         proof = _prove(plan)
+        if gate:
+            from opkit.prove.gate import gated
+
+            proof = gated(proof)
         output.write(proof)
     except (OpkitError, OSError) as error:
         output.write_error(error)

@@ -18,7 +18,8 @@ def command() -> None:
 @click.argument("reports", nargs=-1, required=True, type=click.Path(dir_okay=False))
 @click.option("-o", "--output-file", type=click.Path(dir_okay=False), help="Write the report there.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="json", show_default=True)
-def merge(reports: tuple[str, ...], output_file: str | None, format_: str) -> None:
+@click.option("--gate", is_flag=True, help="Compare with what `enters:` promises, as `opkit prove --gate`.")
+def merge(reports: tuple[str, ...], output_file: str | None, format_: str, gate: bool) -> None:
     """Put REPORTS together into the one that a single run would have given.
 
     They may be the shards of one proof (`opkit prove --shard 1/4`), or proofs of other operators or modes.
@@ -27,6 +28,8 @@ def merge(reports: tuple[str, ...], output_file: str | None, format_: str) -> No
 
     Refused are reports of different versions or runtimes, of files that do not hold the same, two results of
     one operator that differ, and shards of which one is missing.
+
+    With --gate the shards are those of `opkit prove --also cache`, in both modes.
 
     Exit status: as that of the one run, 0 or 1; 2 when they do not go together.
     """
@@ -38,6 +41,10 @@ def merge(reports: tuple[str, ...], output_file: str | None, format_: str) -> No
     try:
         output.check()
         proof = merged([read_report(path) for path in reports])
+        if gate:
+            from opkit.prove.gate import gated
+
+            proof = gated(proof)
         output.write(proof)
     except OpkitError as error:
         click.echo(f"error: {error}", err=True)

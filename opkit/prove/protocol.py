@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opkit import __version__
+from opkit.model.diagnostic import Diagnostic, Mark, Severity, has_errors
 
 PROVED, FAILED, NOT_RUN = "proved", "failed", "not run"
 ENTERS, BREAKS = "enters", "breaks"
@@ -199,13 +200,18 @@ class Proof:
     # The stages that were asked for; empty for the whole proof.
     stages: tuple[str, ...] = ()
     scope: Scope = Scope()
+    # Where promise and evidence differ; None where nobody asked (`opkit.prove.gate`).
+    gate: tuple[Diagnostic, ...] | None = None
 
     @property
     def holds(self) -> bool:
         """Tell whether all that was asked for is proved, or nothing was to be proved, with a reason.
 
-        For the whole proof of something this is `enters`; a proof of some stages never `enters`.
+        For the whole proof of something this is `enters`; a proof of some stages never `enters`. With a gate
+        it is whether promise and evidence are the same, known failures excepted.
         """
+        if self.gate is not None and self.operators:
+            return not has_errors(self.gate)
         return bool(self.operators or self.scope.nothing) and all(
             mode.verdict in HOLDS for operator in self.operators for mode in operator.modes
         )
@@ -236,6 +242,7 @@ class Proof:
             "runtime": {**vars(self.runtime), "opkit": __version__},
             "stages": list(self.stages),
             "scope": self.scope.to_json(),
+            "gate": None if self.gate is None else [_finding_json(found) for found in self.gate],
             "operators": [_operator_json(operator) for operator in self.operators],
         }
 
@@ -247,7 +254,26 @@ class Proof:
         runtime = {name: value["runtime"][name] for name in ("kind", "torch", "torch_npu", "soc")}
         stages = tuple(value["stages"])
         operators = tuple(_operator_from_json(operator, stages) for operator in value["operators"])
-        return Proof(Runtime(**runtime), operators, stages, Scope.from_json(value["scope"]))
+        gate = value["gate"]
+        found = None if gate is None else tuple(_finding_from_json(item) for item in gate)
+        return Proof(Runtime(**runtime), operators, stages, Scope.from_json(value["scope"]), found)
+
+
+def _finding_json(found: Diagnostic) -> dict[str, Any]:
+    return {
+        "code": found.code,
+        "severity": found.severity.value,
+        "message": found.message,
+        "help": found.help,
+        "operator": found.operator,
+        "place": None if found.mark is None else vars(found.mark).copy(),
+    }
+
+
+def _finding_from_json(value: Mapping[str, Any]) -> Diagnostic:
+    mark = None if value["place"] is None else Mark(**value["place"])
+    severity = Severity(value["severity"])
+    return Diagnostic(value["code"], severity, value["message"], mark, value["help"], value["operator"])
 
 
 def _operator_from_json(value: Mapping[str, Any], asked: tuple[str, ...]) -> OperatorResult:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from opkit.model.diagnostic import Severity
 from opkit.prove.protocol import FAILED, HOLDS, PROVED, ModeResult, OperatorResult, Proof, StageResult
 
 # Width where there is no terminal: fits a CI log and an e-mail.
@@ -32,6 +33,8 @@ def render(proof: Proof, width: int = WIDTH, color: bool = False) -> str:
     )
     console.print(_table(proof))
     for line in [*_failures(proof, width), _wrapped(_summary(proof), width)]:
+        console.print(line, soft_wrap=True)
+    for line in _gate(proof, color):
         console.print(line, soft_wrap=True)
     # A table pads its cells; nobody wants the blanks at the ends of lines.
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
@@ -178,6 +181,22 @@ def _failures(proof: Proof, width: int) -> Iterator[str]:
                 yield f"{title}\n{textwrap.indent(_wrapped(mode.reason, width - 4), '    ')}"
     for text in _notes(proof):
         yield _wrapped(f"note: {text}", width)
+
+
+def _gate(proof: Proof, color: bool) -> Iterator[Any]:
+    """Say where promise and evidence differ, and how many operators are as they promise."""
+    from rich.text import Text
+
+    from opkit.report import diagnostics
+
+    if proof.gate is None:
+        return
+    if proof.gate:
+        yield Text.from_ansi("\n" + diagnostics.render(proof.gate, "full", color).rstrip())
+    names = {(operator.file, operator.name) for operator in proof.operators}
+    wrong = {found.operator for found in proof.gate if found.severity is Severity.ERROR}
+    kept = sum(name not in wrong for _, name in names)
+    yield f"\ngate: {kept} of {_count(len(names), 'operator')} as promised"
 
 
 def _wrapped(text: str, width: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from dataclasses import replace
 
 from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.prove.protocol import BREAKS, HOLDS, ModeResult, OperatorResult, Proof
@@ -36,8 +37,23 @@ def render(proof: Proof, format: str = "full", width: int = full.WIDTH, color: b
     if format == "concise":
         return "".join(f"{line}\n" for line in _concise(proof))
     if format in ("github", "sarif"):
-        return diagnostics.render([_diagnostic(proof, found) for found in findings(proof)], format)
+        return diagnostics.render(_diagnostics(proof), format)
     raise ValueError(f"unknown format {format!r}; formats: {', '.join(FORMATS)}")
+
+
+def _diagnostics(proof: Proof) -> list[Diagnostic]:
+    """List what keeps the proof from holding: with a gate its findings, which name the causes."""
+    if proof.gate is not None:
+        return [_placed(proof, found) for found in proof.gate]
+    return [_diagnostic(proof, found) for found in findings(proof)]
+
+
+def _placed(proof: Proof, found: Diagnostic) -> Diagnostic:
+    if found.mark is None:
+        return found
+    operator = next((item for item in proof.operators if item.file == found.mark.file), None)
+    file = found.mark.file if operator is None else relative_file(proof, operator)
+    return replace(found, mark=replace(found.mark, file=file))
 
 
 def _diagnostic(proof: Proof, found: Finding) -> Diagnostic:
@@ -51,6 +67,9 @@ def _diagnostic(proof: Proof, found: Finding) -> Diagnostic:
 
 def _concise(proof: Proof) -> Iterator[str]:
     """Give a line for each cause, then one that counts."""
+    if proof.gate is not None:
+        yield from diagnostics.render(_diagnostics(proof), "concise").splitlines()
+        return
     for found in findings(proof):
         where = place(proof, found.operator)
         yield f"{where}: {'; '.join(found.message.splitlines())}" if where else found.message
@@ -72,9 +91,11 @@ def _junit(proof: Proof) -> str:
         operators = [operator for operator in proof.operators if operator.file == file]
         name = relative_file(proof, operators[0]) or "opkit prove"
         suite = ElementTree.SubElement(root, "testsuite", name=_xml(name))
-        for operator in operators:
+        for operator in operators if proof.gate is None else ():
             for mode in operator.modes:
                 _test_case(suite, name, proof, operator, mode)
+        for promiser in dict.fromkeys(operator.name for operator in operators if proof.gate is not None):
+            _gate_case(suite, name, file, proof, promiser)
         _count(suite, suite)
     _count(root, root)
     ElementTree.indent(root)
@@ -95,6 +116,18 @@ def _test_case(
         found.text = _xml("\n".join([mode.reason, *filter(None, said[:2])]))
     if any(said):
         ElementTree.SubElement(case, "system-out").text = _xml("\n".join(filter(None, said)))
+
+
+def _gate_case(suite: ElementTree.Element, title: str, file: str, proof: Proof, operator: str) -> None:
+    """Give one test case for an operator: promise and evidence are the same."""
+    case = ElementTree.SubElement(suite, "testcase", classname=_xml(title), name=_xml(f"{operator}[gate]"))
+    for found in proof.gate or ():
+        if found.operator == operator and found.mark is not None and found.mark.file == file:
+            tag = "failure" if found.severity is Severity.ERROR else "system-out"
+            item = ElementTree.SubElement(case, tag)
+            item.text = _xml(f"{found.mark}: {found.message}\nhelp: {found.help}")
+            if tag == "failure":
+                item.set("message", _xml(found.message.splitlines()[0]))
 
 
 def _count(target: ElementTree.Element, tree: ElementTree.Element) -> None:

@@ -96,6 +96,11 @@ PAGES = {
     "OPK306": "opk306_ge_shared_type",
     "OPK307": "opk307_ge_prototype_missing",
     "OPK320": "opk320_scaffold_request",
+    "OPK330": "opk330_promise_not_kept",
+    "OPK331": "opk331_not_promised",
+    "OPK332": "opk332_no_promise",
+    "OPK333": "opk333_expired",
+    "OPK334": "opk334_known_failure_passes",
 }
 
 # What a finding can weigh, where that is not always "error". It depends on the operator and on who asks: a GE
@@ -144,6 +149,8 @@ _SEVERITIES = {
     "OPK305": "warning, note",
     "OPK306": "note",
     "OPK307": "error, warning",
+    "OPK330": "error, note",
+    "OPK334": "warning",
 }
 
 
