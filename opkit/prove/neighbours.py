@@ -18,9 +18,14 @@ def neighbours(subject: Subject) -> tuple[dict[str, Operator], dict[str, str]]:
     """Give the operators that can share a graph with this one, and why others that were tried cannot."""
     found: dict[str, Operator] = {}
     left_out: dict[str, str] = {}
+    # The stand-in runs one operator for each Ascend IR.
+    taken = {_ir(subject.declared)}
     for declared in _next(subject):
         if len(found) == MOST:
             break
+        if subject.setting.mode == "ge" and (ir := _ir(declared)) and ir in taken:
+            left_out[declared.spec.name] = f"its Ascend IR {ir} is that of another operator here"
+            continue
         try:
             other = _operator(subject, declared)
         except Exception as error:
@@ -30,6 +35,7 @@ def neighbours(subject: Subject) -> tuple[dict[str, Operator], dict[str, str]]:
             left_out[declared.spec.name] = other
         else:
             found[declared.spec.name] = other
+            taken.add(_ir(declared))
     return found, left_out
 
 
@@ -66,6 +72,14 @@ def _operator(subject: Subject, declared: Declared) -> Operator | str:
             except Exception as error:
                 reason = first_line(error)
     return reason
+
+
+def _ir(declared: Declared) -> str:
+    """Give the type of the operator's node in GE."""
+    from opkit.emit.ge_binding import bind
+
+    binding, _ = bind(declared.spec)
+    return "" if binding is None else binding.prototype.op
 
 
 def teach(subject: Subject) -> None:
