@@ -1,6 +1,7 @@
 """Finds the rule files that ship with opkit: `yaml_schemas/<package>/*.yaml`.
 
 `exceptions.yaml` in the same directory is no rule file: it says which operators have no rule, and why.
+Neither is `cases_*.yaml`: those have the calls with which operators are proved that need no rule.
 """
 
 from __future__ import annotations
@@ -15,11 +16,17 @@ from opkit.files import data_directory
 from opkit.model.operator import OpSpec
 
 _EXCEPTIONS = "exceptions.yaml"
+_CASES = "cases_"
 
 
 def shipped_packages() -> tuple[str, ...]:
     """Name the packages for whose operators opkit has rules."""
     return tuple(sorted(path.name for path in data_directory("yaml_schemas").iterdir() if path.is_dir()))
+
+
+def case_files(package: str) -> tuple[Path, ...]:
+    """List the files with nothing but calls of operators whose Meta kernel is the package's own."""
+    return tuple(sorted((data_directory("yaml_schemas") / package).glob(f"{_CASES}*.yaml")))
 
 
 def rule_files(package: str) -> tuple[Path, ...]:
@@ -28,7 +35,7 @@ def rule_files(package: str) -> tuple[Path, ...]:
     Raises OpkitError when opkit ships none for it.
     """
     found = sorted((data_directory("yaml_schemas") / package).glob("*.yaml"))
-    files = tuple(path for path in found if path.name != _EXCEPTIONS)
+    files = tuple(p for p in found if p.name != _EXCEPTIONS and not p.name.startswith(_CASES))
     if not files:
         raise OpkitError(
             f"opkit ships no rules for {package!r}", f"it has rules for {', '.join(shipped_packages())}"

@@ -124,7 +124,8 @@ class Collector:
             self.pending.remove(subject)
 
     def _stages(self) -> tuple[str, ...]:
-        return stages_to_run(self.request.mode, self.request.stages, self.request.also)
+        request = self.request
+        return stages_to_run(request.mode, request.stages, request.also, request.without)
 
     def result(self, subject: Subject, notes: Iterable[str] = ()) -> ModeResult:
         """Give the mode's result, with every stage that did not run named as such."""

@@ -15,6 +15,8 @@ from opkit.prove.selection import SHARED, known_stages, modes_to_run, stages_to_
 from opkit.prove.split import Shard, Subject, of_shard
 
 STYLES = ("library", "custom-op")
+# Stages that would make the proof of a whole installed package take much longer: part of it when asked for.
+SLOW = ("composition",)
 
 
 class InvalidDeclaration(OpkitError):
@@ -98,7 +100,8 @@ def work(plan: Plan) -> Work:
     package.
     """
     _check(plan)
-    files = [read(path) for path in {os.path.realpath(path): path for path in plan.files}.values()]
+    paths = _paths(plan)
+    files = [read(path) for path in {os.path.realpath(path): path for path in paths}.values()]
     subjects = tuple(
         (os.path.abspath(op_file.path), spec.name, case.name)
         for op_file in files
@@ -124,6 +127,34 @@ def work(plan: Plan) -> Work:
     return Work(tuple(_requests(plan, files, mine, everything)), subjects, tuple(files))
 
 
+def installed(plan: Plan) -> str:
+    """Give the installed package that the plan names in place of files; empty when it names files."""
+    from opkit.shipped import shipped_packages
+
+    names = [name for name in plan.files if name in shipped_packages() and not Path(name).exists()]
+    if names and len(plan.files) > 1:
+        raise OpkitError(f"{names[0]} is proved on its own", "name either files or one installed package")
+    return names[0] if names else ""
+
+
+def left_out(plan: Plan) -> tuple[str, ...]:
+    """List the stages that the proof of a whole installed package leaves out, unless they are asked for."""
+    return tuple(name for name in SLOW if name not in plan.also) if installed(plan) else ()
+
+
+def _paths(plan: Plan) -> tuple[str, ...]:
+    from opkit.shipped import case_files, rule_files
+
+    package = installed(plan)
+    if not package:
+        return plan.files
+    if plan.styles or plan.package or plan.imports:
+        raise OpkitError(
+            f"{package} is proved as it is installed", "leave out --style, --package and --import"
+        )
+    return tuple(map(str, (*rule_files(package), *case_files(package))))
+
+
 def _changed(plan: Plan, files: list[OpFile], subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
     from opkit.prove.changes import changed
 
@@ -137,6 +168,7 @@ def _requests(
 ) -> list[Request]:
     styles = _styles(plan)
     company = tuple(dict.fromkeys((file, name) for file, name, _ in everything))
+    without = left_out(plan)
     return [
         Request(
             mode=mode,
@@ -150,7 +182,9 @@ def _requests(
             stand_in=plan.stand_in,
             stages=plan.stages,
             also=plan.also,
-            company=company if "composition" in stages_to_run(mode, plan.stages, plan.also) else (),
+            company=company if "composition" in stages_to_run(mode, plan.stages, plan.also, without) else (),
+            installed=installed(plan),
+            without=without,
         )
         for mode in modes_to_run(plan.modes, plan.stages)
         for style in styles
@@ -169,6 +203,8 @@ def _absolute(name: str) -> str:
 
 
 def _styles(plan: Plan) -> tuple[str, ...]:
+    if installed(plan):
+        return ("installed",)
     if plan.package:
         return ("package",)
     # Beside the user's own module one style is enough: it is what the module lacks that is generated.
@@ -183,7 +219,7 @@ def _check(plan: Plan) -> None:
         if style not in STYLES:
             raise OpkitError(f"unknown style {style!r}", f"the styles are {', '.join(STYLES)}")
     for name in plan.also:
-        if name not in ON_REQUEST:
+        if name not in ON_REQUEST and not (name in SLOW and installed(plan)):
             part = "is part of every proof" if name in known_stages() else "is none"
             raise OpkitError(f"--also {name}: {part}", f"there is {', '.join(sorted(ON_REQUEST)) or 'none'}")
     for name in plan.imports:

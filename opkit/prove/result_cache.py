@@ -25,7 +25,6 @@ from opkit.prove.collect import Collector, Subject
 from opkit.prove.environment import environment
 from opkit.prove.fingerprint import code, declaration
 from opkit.prove.protocol import Request
-from opkit.prove.selection import stages_to_run
 from opkit.prove.sources import contents, sources
 
 _DAY = 86400.0
@@ -116,7 +115,7 @@ class ResultCache:
         file, name, _ = subject
         options = {k: v for k, v in request.to_json().items() if k not in _NO_OPTIONS}
         beside = [name]
-        if "composition" in stages_to_run(request.mode, request.stages, request.also):
+        if request.company:
             # The operator is proved in one graph with others of its file.
             beside += [other for path, other in request.company if path == file]
         parts = [self.shared, json.dumps(options, sort_keys=True), repr(subject)]

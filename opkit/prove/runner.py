@@ -21,7 +21,7 @@ from opkit.processes import cores, memory_share, run_together, run_worker
 from opkit.prove.collect import Collector, assemble
 from opkit.prove.described import described
 from opkit.prove.findings import explained
-from opkit.prove.plan import Plan, Work, work
+from opkit.prove.plan import Plan, Work, installed, left_out, work
 from opkit.prove.protocol import Proof, Request, Scope
 from opkit.prove.result_cache import open_cache
 from opkit.prove.split import over_workers
@@ -64,6 +64,8 @@ def _scope(plan: Plan, todo: Work) -> Scope:
         subjects=todo.subjects if shard else (),
         changed_since=plan.changed_since,
         nothing=todo.nothing,
+        installed=installed(plan),
+        without=() if plan.stages else left_out(plan),
     )
 
 

@@ -22,7 +22,7 @@ from opkit.prove.observe import needs_kernels
 from opkit.prove.plan import read
 from opkit.prove.protocol import Request
 from opkit.prove.subject import Declared, first_line
-from opkit.prove.watch import Watch, has_kernel, is_defined
+from opkit.prove.watch import Watch, has_kernel, has_meta, is_defined
 
 # Registrations live as long as their Library objects.
 _KEPT: list[object] = []
@@ -57,6 +57,8 @@ class Setup:
         names = {self._name(spec) for op_file in self.files for spec in self._wanted(op_file)}
         self.watch.install(names)
         self.installed = {name for name in names if is_defined(name)}
+        if self.request.installed:
+            self._shipped_rules(self.request.installed)
         self._imports()
         if self.request.imports:
             self.imported = {name for name in names - self.installed if is_defined(name)}
@@ -72,6 +74,12 @@ class Setup:
 
     def _name(self, spec: OpSpec) -> str:
         return qualified(spec, self.request.namespace)
+
+    def _shipped_rules(self, package: str) -> None:
+        """Do what `opkit.register` does for the package; what it refuses keeps the reason."""
+        for name, reason in opkit.register(package).refused:
+            if not has_meta(name):
+                self.problems[name] = f"opkit.register gives it no Meta kernel: {reason}"
 
     def _imports(self) -> None:
         """Import what the user named. Raises OpkitError when that fails: nothing can be judged without it."""
@@ -120,7 +128,7 @@ class Setup:
 
     def _generated(self, op_file: OpFile) -> list[OpSpec]:
         """List the operators that opkit generates itself."""
-        if self.request.package:
+        if self.request.package or self.request.installed:
             return []
         # custom_op makes new operators only; one that is installed can at most be given a Meta kernel.
         known = self.imported | (self.installed if self.request.style == "custom-op" else set())
@@ -260,7 +268,8 @@ class Setup:
         torchair.get_npu_backend(compiler_config=torchair.CompilerConfig())
         for op_file in self.files:
             for spec in self._wanted(op_file):
-                if needs_kernels():
+                # What an installed package's converters name is CANN's own.
+                if needs_kernels() and not self.request.installed:
                     self._try(spec, partial(_define_ir, spec))
             for spec in self._generated(op_file):
                 if self._name(spec) not in self.problems and not _has_converter(self._name(spec)):
