@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from bench.measure import Result, compare, process
 
-PROMISE = "`opkit --help` costs about as much as importing click"
+PROMISE = "`opkit --help` costs at most 4 times what starting Python costs, besides importing click"
 
 
 def measure() -> Result:
-    return compare(process(["-m", "opkit", "--help"]), process(["-c", "import click"]), limit=1.6)
+    start = process(["-c", "pass"])
+    ours = compare(process(["-m", "opkit", "--help"]), start, limit=1.0)
+    click = compare(process(["-c", "import click"]), start, limit=1.0)
+    return Result(ours.ours, 4 * ours.baseline + (click.ours - click.baseline), limit=1.0)
