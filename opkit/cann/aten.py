@@ -18,7 +18,7 @@ from opkit.cann.aten_call import INDEXED, AtenOperator, Call, aten_operator, wai
 from opkit.cann.aten_functions import HOST_FUNCTIONS
 from opkit.cann.library import standin
 from opkit.cann.operators import fill_defaults
-from opkit.cann.views import map_tensors, tensors_in
+from opkit.cann.views import has_plain_format, map_tensors, tensors_in
 
 if TYPE_CHECKING:
     import torch
@@ -95,10 +95,17 @@ def _named(name: str, host: Any) -> Any:
             return args[0]
         # What is written comes first in a copy, and has no lazy conjugate by now.
         args = tuple(_conjugated(value) for value in args)
+        if name == "aten::copy_" and _within_device(*args[:2]):
+            return _call(name, *args, **kwargs)
         with library.operator(name):
             return host.call_boxed(keyset, *args, **kwargs)
 
     return kernel
+
+
+def _within_device(target: torch.Tensor, source: torch.Tensor) -> bool:
+    """Whether a copy is computed here: torch_npu's kernel loses the GIL if Python called it and it raises."""
+    return target.device == source.device and has_plain_format(target) and has_plain_format(source)
 
 
 def _conjugated(value: Any) -> Any:
@@ -112,9 +119,14 @@ def _conjugated(value: Any) -> Any:
 
 
 def _is_view(name: str) -> bool:
+    """Whether an operator returns views, or makes its argument another view, as `t_` and `as_strided_` do."""
     import torch
 
     base, _, overload = name.partition(".")
+    if base.endswith("_"):
+        _, _, tags = torch._C._get_operation_overload(base, overload)
+        if torch.Tag.inplace_view in tags:
+            return True
     schema = torch._C._get_schema(base, overload)
     return any(
         result.alias_info is not None and not result.alias_info.is_write for result in schema.returns

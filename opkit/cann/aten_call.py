@@ -41,7 +41,7 @@ class AtenOperator:
 # Operators that take a tensor for its sizes only, and operators that overwrite their first argument.
 _SIZES_ONLY = re.compile(r"new_(zeros|ones|full|empty)|(zeros|ones|full|rand|randn|randint|empty)_like")
 _OVERWRITES = re.compile(
-    r"(_foreach_)?(zero|fill)_|(normal|uniform|random|exponential|log_normal|geometric|cauchy)_"
+    r"(_foreach_)?(zero|fill|copy)_|(normal|uniform|random|exponential|log_normal|geometric|cauchy)_"
 )
 
 

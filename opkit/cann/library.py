@@ -116,6 +116,7 @@ class StandIn:
         self._frees = ctypes.c_uint64.in_dll(self._library, "opkit_frees")
         signatures: dict[str, tuple[object, list[object]]] = {
             "opkit_launch": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_void_p]),
+            "opkit_check_launch": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_void_p]),
             "opkit_stream_is_capturing": (ctypes.c_int, [ctypes.c_void_p]),
             "opkit_capturing_model": (ctypes.c_uint64, [ctypes.c_void_p]),
             "opkit_uncomputed_count": (ctypes.c_uint64, []),
@@ -192,6 +193,16 @@ class StandIn:
             StandInError: the launch was refused or the task failed.
         """
         code = self._library.opkit_launch(name.encode(), token, stream)
+        if code:
+            raise StandInError(f"launch of {name} failed with ACL code {code}: {self.recent_error()}")
+
+    def check_launch(self, name: str, stream: int) -> None:
+        """Raise what a launch to a stream would raise now.
+
+        Raises:
+            StandInError: it would be refused.
+        """
+        code = self._library.opkit_check_launch(name.encode(), stream)
         if code:
             raise StandInError(f"launch of {name} failed with ACL code {code}: {self.recent_error()}")
 

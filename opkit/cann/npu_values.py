@@ -56,11 +56,13 @@ def _own_kernels() -> list[str]:
     return [
         name
         for name in torch._C._dispatch_get_all_op_names()
-        if name.partition("::")[0] in _NAMESPACES and has_kernel(name, "PrivateUse1")
+        if name.partition("::")[0] in _NAMESPACES and has_kernel(name, "PrivateUse1") and name not in _TELLS
     ]
 
 
 _NAMESPACES = ("npu", "atb")
+# Operators that only tell something about a tensor, or set something on the host.
+_TELLS = frozenset({"npu::get_npu_format", "npu::get_storage_size", "npu::set_op_timeout_ms"})
 
 
 def _kernel(name: str, host: Any) -> Callable[..., Any]:
@@ -70,6 +72,8 @@ def _kernel(name: str, host: Any) -> Callable[..., Any]:
     def kernel(keyset: Any, *args: Any, **kwargs: Any) -> Any:
         before = library.uncomputed_launches - getattr(_settled, "launches", 0)
         with library.operator(name):
+            # torch_npu's launch loses the GIL if Python called it and it raises: raise what it would, before.
+            library.check_launch(name, device.current_stream())
             results = host.call_boxed(keyset, *args, **kwargs)
         left = library.uncomputed_launches - getattr(_settled, "launches", 0) - before
         if left > 0:

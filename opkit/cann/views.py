@@ -60,11 +60,18 @@ def _plain_view(tensor: torch.Tensor) -> torch.Tensor:
     return view.set_(raw.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())
 
 
-def _require_plain_format(tensor: torch.Tensor) -> None:
+def has_plain_format(tensor: torch.Tensor) -> bool:
+    """Whether the memory of an NPU tensor is laid out as its sizes and strides say."""
     import torch_npu
 
-    layout = torch_npu.get_npu_format(tensor)
-    if layout not in _PLAIN_FORMATS:
+    return torch_npu.get_npu_format(tensor) in _PLAIN_FORMATS
+
+
+def _require_plain_format(tensor: torch.Tensor) -> None:
+    if not has_plain_format(tensor):
+        import torch_npu
+
+        layout = torch_npu.get_npu_format(tensor)
         raise OpkitError(
             f"a tensor in the internal format {layout} has no CPU view",
             "set torch.npu.config.allow_internal_format = False, or use torch_npu.npu_format_cast(x, 2)",

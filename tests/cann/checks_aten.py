@@ -2,10 +2,11 @@
 
 import torch
 import torch.nn.functional as F
-import torch_npu  # noqa: F401
+import torch_npu
 
 from opkit.cann import device
 from opkit.cann.aten import install_aten_kernels
+from opkit.cann.reference import bind_reference
 
 A, B, S = torch.randn(4, 6), torch.randn(4, 6), torch.randn(6, 6)
 IMAGE, KERNEL = torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3)
@@ -315,3 +316,56 @@ def check_lazily_conjugated_tensors():
     graph.replay()
     assert torch.allclose(y.cpu(), (2 * x).conj().resolve_conj())
     assert not [event for event in device.journal() if event.event in ("uncomputed", "refuse")]
+
+
+def check_operators_that_make_another_view_of_their_argument():
+    for name, args in (
+        ("t_", ()), ("squeeze_", ()), ("unsqueeze_", (0,)), ("transpose_", (0, 1)), ("swapaxes_", (0, 1)),
+        ("as_strided_", ((2, 2), (1, 2))), ("detach_", ()),
+    ):  # fmt: skip
+        host = A[:1].clone()
+        there = host.npu()
+        getattr(host, name)(*args)
+        getattr(there, name)(*args)
+        assert (there.size(), there.stride()) == (host.size(), host.stride()), name
+        assert torch.equal(there.cpu(), host), name
+
+
+def check_launches_after_a_lost_capture_are_refused():
+    x = A.npu()
+    said = []
+
+    def refused(call):
+        try:
+            call()
+        except Exception as error:
+            said.append(str(error))
+
+    def body():
+        with torch.npu.graph(torch.npu.NPUGraph()):
+            for call in (
+                torch.npu.synchronize, lambda: x.T.contiguous(), lambda: x[:, ::2].copy_(x[:, 1::2]), x.half,
+                lambda: torch_npu.npu_rms_norm(x, x[0]), lambda: torch_npu.npu_swiglu(x), x.relu,
+            ):  # fmt: skip
+                refused(call)
+
+    refused(body)
+    assert len(said) == 8
+    assert all("the capture was lost" in text for text in said[1:7]), said
+    assert torch.equal(x.relu().cpu(), A.relu())
+
+
+def check_opcheck():
+    library = torch.library.Library("checks", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", torch.empty_like, "Meta")
+    bind_reference("checks::twice", lambda x: 2 * x)
+    operators = (
+        torch.ops.checks.twice.default,
+        torch.ops.aten.relu.default,
+        torch.ops.npu.npu_swiglu.default,
+    )
+    for operator in operators:
+        found = torch.library.opcheck(operator, (A.npu(),), raise_exception=False)
+        assert set(found.values()) == {"SUCCESS"}, (operator, found)
+    library._destroy()

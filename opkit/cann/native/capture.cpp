@@ -141,11 +141,14 @@ void join(Stream* stream, Model* model, const Event& event) {
   }
 }
 
+int check_recording(const char* function, const Model* model) {
+  if (!model->invalid) return kSuccess;
+  return refuse(function, kCaptureInvalidated, "the capture was lost before: " + model->why_invalid);
+}
+
 int record_task(const char* function, Stream* stream, Task task) {
   Model* model = stream->capture;
-  if (model->invalid) {
-    return refuse(function, kCaptureInvalidated, "the capture was lost before: " + model->why_invalid);
-  }
+  if (int code = check_recording(function, model)) return code;
   note("record", task.name, model->id);
   model->tasks.push_back(std::move(task));
   stream->last_task = model->tasks.size();

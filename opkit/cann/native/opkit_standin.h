@@ -26,6 +26,9 @@ void opkit_set_task_releaser(opkit_release_fn releaser);
 // stored, not run. Token 0 means that nobody computes this launch: it is counted and journalled as "uncomputed".
 int opkit_launch(const char* name, uint64_t token, void* stream);
 
+// 0, or the code with which a launch to `stream` would be refused now.
+int opkit_check_launch(const char* name, void* stream);
+
 int opkit_stream_is_capturing(void* stream);   // 1 or 0
 uint64_t opkit_capturing_model(void* stream);  // id of the model that `stream` is captured into, 0 if none
 uint64_t opkit_uncomputed_count(void);         // launches so far whose result nobody computed

@@ -161,6 +161,7 @@ int check_sync_memory(const char* function);
 int check_wait(const char* function, Stream* stream);
 int check_wait_device(const char* function);
 void join(Stream* stream, Model* model, const Event& event);
+int check_recording(const char* function, const Model* model);  // 0, or the refusal because the capture is lost
 int record_task(const char* function, Stream* stream, Task task);
 
 // ---- memory.cpp

@@ -156,6 +156,20 @@ int run_all_streams() {
   return kSuccess;
 }
 
+// 0, or the refusal of anything submitted to the stream now. The caller holds the lock.
+int check_submission(const char* function, Stream* stream) {
+  if (stream->capture) return check_recording(function, stream->capture);
+  if (!is_default(stream)) return kSuccess;
+  for (auto& entry : models()) {
+    Model* model = entry.second.get();
+    if (!model->open || model->mode == kRelaxed || model->origin->device != stream->device) continue;
+    std::string why = "work on the default stream while another stream is being captured";
+    invalidate(model, why);
+    return refuse(function, kCaptureImplicit, why);
+  }
+  return kSuccess;
+}
+
 int submit(const char* function, void* handle, Task task) {
   Stream* stream;
   {
@@ -166,16 +180,8 @@ int submit(const char* function, void* handle, Task task) {
       stream->updates.push_back(std::move(task));
       return kSuccess;
     }
+    if (int code = check_submission(function, stream)) return code;
     if (stream->capture) return record_task(function, stream, std::move(task));
-    if (is_default(stream)) {
-      for (auto& entry : models()) {
-        Model* model = entry.second.get();
-        if (!model->open || model->mode == kRelaxed || model->origin->device != stream->device) continue;
-        std::string why = "work on the default stream while another stream is being captured";
-        invalidate(model, why);
-        return refuse(function, kCaptureImplicit, why);
-      }
-    }
     if (!stream->queue.empty() && running_on != stream) {
       stream->queue.push_back(std::move(task));
       return kSuccess;
@@ -198,6 +204,13 @@ ACL_API uint64_t opkit_uncomputed_launches() { return uncomputed_launches; }
 ACL_API uint64_t opkit_uncomputed_count() {
   Guard guard(lock());
   return uncomputed;
+}
+
+ACL_API int opkit_check_launch(const char* name, void* handle) {
+  Guard guard(lock());
+  Stream* stream = find_stream(handle);
+  if (!stream) return refuse(name, kInvalidHandle, "unknown stream");
+  return stream->updating ? kSuccess : check_submission(name, stream);
 }
 
 ACL_API int opkit_launch(const char* name, uint64_t token, void* stream) {
