@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opkit.errors import OpkitError
@@ -101,7 +101,9 @@ def work(plan: Plan) -> Work:
     """
     _check(plan)
     paths = _paths(plan)
-    files = [read(path) for path in {os.path.realpath(path): path for path in paths}.values()]
+    files = _ruled_once(
+        [read(path) for path in {os.path.realpath(path): path for path in paths}.values()], plan
+    )
     subjects = tuple(
         (os.path.abspath(op_file.path), spec.name, case.name)
         for op_file in files
@@ -153,6 +155,20 @@ def _paths(plan: Plan) -> tuple[str, ...]:
             f"{package} is proved as it is installed", "leave out --style, --package and --import"
         )
     return tuple(map(str, (*rule_files(package), *case_files(package))))
+
+
+def _ruled_once(files: list[OpFile], plan: Plan) -> list[OpFile]:
+    """Leave out of a package's case files what a rule file has by now: that has cases, too."""
+    if not installed(plan):
+        return files
+    found: dict[str, str] = {}
+    for op_file in files:
+        for spec in op_file.operators:
+            found.setdefault(spec.schema.name.qualified, op_file.path)
+    return [
+        replace(f, operators=tuple(s for s in f.operators if found[s.schema.name.qualified] == f.path))
+        for f in files
+    ]
 
 
 def _changed(plan: Plan, files: list[OpFile], subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
