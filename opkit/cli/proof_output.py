@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from opkit.prove.protocol import Proof
 
 # As in opkit.report.proof_formats, which is not imported for `--help`.
-FORMATS = ("full", "concise", "json", "github", "junit", "sarif", "html")
+FORMATS = ("full", "table", "concise", "json", "github", "junit", "sarif", "html")
 # Those that can hold findings about the YAML in place of a proof.
 _OF_FINDINGS = ("concise", "github", "junit", "sarif")
 
@@ -65,7 +65,9 @@ class Output:
             write_report(Path(file), proof_formats.render(proof, format_))
         # When a file takes what was asked for, people still want to read something.
         format_ = self.format if self.file is None else "full"
-        terminal = sys.stdout.isatty() and format_ == "full"
+        if format_ == "full" and proof.scope.installed:
+            format_ = "table"  # Of hundreds of operators nobody reads every stage.
+        terminal = sys.stdout.isatty() and format_ in ("full", "table")
         color = terminal and "NO_COLOR" not in os.environ
         width = _columns() if terminal else WIDTH
         click.echo(proof_formats.render(proof, format_, width, color), nl=False, color=color)

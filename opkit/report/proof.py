@@ -32,7 +32,7 @@ def render(proof: Proof, width: int = WIDTH, color: bool = False) -> str:
         markup=False,
     )
     console.print(_table(proof))
-    for line in [*_failures(proof, width), _wrapped(_summary(proof), width)]:
+    for line in [*_failures(proof, width), _wrapped(summary_line(proof), width)]:
         console.print(line, soft_wrap=True)
     for line in _gate(proof, color):
         console.print(line, soft_wrap=True)
@@ -217,7 +217,8 @@ def _notes(proof: Proof) -> Iterator[str]:
         yield f"{text} ({', '.join(names)})"
 
 
-def _summary(proof: Proof) -> str:
+def summary_line(proof: Proof) -> str:
+    """Count what holds, and say on which runtime that was found."""
     if not proof.operators and proof.scope.nothing:
         return f"nothing to prove: {proof.scope.nothing}"
     modes: list[ModeResult] = [mode for operator in proof.operators for mode in operator.modes]

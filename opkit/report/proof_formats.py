@@ -13,19 +13,23 @@ from opkit.report import diagnostics, proof_json
 from opkit.report import proof as full
 from opkit.report.proof_findings import Finding, findings, place, relative_file
 
-FORMATS = ("full", "concise", "json", "github", "junit", "sarif", "html")
+FORMATS = ("full", "table", "concise", "json", "github", "junit", "sarif", "html")
 # Characters XML 1.0 cannot hold at all.
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(proof: Proof, format: str = "full", width: int = full.WIDTH, color: bool = False) -> str:
-    """Print a proof in one of FORMATS; `width` and `color` are for "full".
+    """Print a proof in one of FORMATS; `width` is for "full" and "table", `color` for "full".
 
     Raises ValueError for an unknown format. The text ends with a newline unless it is empty, as for "github",
     which has nothing to say when all holds.
     """
     if format == "full":
         return full.render(proof, width, color)
+    if format == "table":
+        from opkit.report import verdicts
+
+        return verdicts.render(proof, width)
     if format == "json":
         return proof_json.render(proof)
     if format == "html":
