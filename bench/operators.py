@@ -61,7 +61,8 @@ _OFFICIAL = (
 _CUSTOM = (
     _FORMS[1],
     """  - func: op_{i}(Tensor x{i}, Tensor weight, Tensor? bias{i}=None, *, Tensor? scale{i}=None,
-      float eps=1e-06, str layout="BSND", int mode_{i}=0, ScalarType? dtype=None, bool flag_{i}=False) -> (Tensor, Tensor)
+      float eps=1e-06, str layout="BSND", int mode_{i}=0, ScalarType? dtype=None,
+      bool flag_{i}=False) -> (Tensor, Tensor)
     op_api: [v2.1, newest]
     exposed: all_version
     internal_format_opapi: all_version
