@@ -137,6 +137,8 @@ def explain(error: BaseException) -> str:
         return first_line(inner)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     wanted = [line for line in lines if line.startswith(("Explanation:", "Developer debug context:"))]
+    if type(error).__name__ == "RecompileError":
+        wanted = [line for line in lines if line.startswith("- ")]
     told = [line for line in wanted[:2] if not line.endswith(":")]
     return "; ".join([first_line(error), *told]) + _user_place(str(error))
 
