@@ -62,8 +62,14 @@ def _plain_view(tensor: torch.Tensor) -> torch.Tensor:
 
 def has_plain_format(tensor: torch.Tensor) -> bool:
     """Whether the memory of an NPU tensor is laid out as its sizes and strides say."""
+    import torch
     import torch_npu
 
+    # Asked with these bits set, torch would first copy the tensor.
+    if tensor.is_neg():
+        tensor = torch._neg_view(tensor)
+    if tensor.is_conj():
+        tensor = torch._conj(tensor)
     return torch_npu.get_npu_format(tensor) in _PLAIN_FORMATS
 
 
