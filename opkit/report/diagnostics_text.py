@@ -48,19 +48,19 @@ class _Painter:
 def _concise(d: Diagnostic, painter: _Painter) -> str:
     place = f"{d.mark}: " if d.mark else ""
     code = painter.paint(f"{d.severity.value} {d.code}", _COLORS[d.severity])
-    return f"{place}{code} {_visible(d.message)}\n"
+    return f"{place}{code} {visible(d.message)}\n"
 
 
 def _full(d: Diagnostic, painter: _Painter) -> str:
     color = _COLORS[d.severity]
-    lines = [f"{painter.paint(f'{d.code} {d.severity.value}:', color)} {_visible(d.message)}"]
+    lines = [f"{painter.paint(f'{d.code} {d.severity.value}:', color)} {visible(d.message)}"]
     if d.mark:
         lines += _excerpt(d.mark, painter, color, "^")
     for text, mark in d.related:
         lines.append(f"note: {text}")
         lines += _excerpt(mark, painter, "cyan", "-")
     if d.help:
-        lines.append(f"{painter.paint('help:', 'green')} {_visible(d.help)}")
+        lines.append(f"{painter.paint('help:', 'green')} {visible(d.help)}")
     return "\n".join(lines) + "\n"
 
 
@@ -71,7 +71,7 @@ def _excerpt(mark: Mark, painter: _Painter, color: str, underline: str) -> list[
     if line is None:
         return [f"{arrow} {mark}"]
     start = mark.column - 1
-    text, start = _window(_visible(line.replace("\t", " ")), start, mark.length)
+    text, start = _window(visible(line.replace("\t", " ")), start, mark.length)
     pad = " " * _columns(text[:start])
     length = max(_columns(text[start : start + mark.length]), 1)
     bar = painter.paint(f"{' ' * width} |", "blue")
@@ -84,7 +84,7 @@ def _excerpt(mark: Mark, painter: _Painter, color: str, underline: str) -> list[
     ]
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """Show characters that would steer a terminal or turn the direction of writing, one for one."""
     if text.isprintable():
         return text

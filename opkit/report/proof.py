@@ -147,9 +147,11 @@ def _ge(evidence: Mapping[str, Any]) -> str:
 def _cache(evidence: Mapping[str, Any]) -> str:
     """Say what a second process did; what a plain `cache_compile` does is worth a warning to every reader."""
     graph = evidence.get("graph", [])
-    same = f"with {', '.join(graph)}" if isinstance(graph, list) else "with a captured model"
-    parts = [f"a second process takes the artifact, {same}", f"results {evidence.get('results', '')}"]
-    return "; ".join([*parts, f"without opkit.cache_dir: {evidence.get('plain call', '')}"])
+    same = "captured model"
+    if isinstance(graph, list):
+        same = ", ".join(item.rpartition(": ")[2] if ": " in item else item for item in graph)
+    parts = [f"a second process takes the artifact ({same})", f"results {evidence.get('results', '')}"]
+    return "; ".join([*parts, f"without opkit.cache_dir it {evidence.get('plain call', '')}"])
 
 
 _SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {

@@ -11,6 +11,7 @@ from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.prove.protocol import BREAKS, HOLDS, ModeResult, OperatorResult, Proof
 from opkit.report import diagnostics, proof_json
 from opkit.report import proof as full
+from opkit.report.diagnostics_text import visible
 from opkit.report.proof_findings import Finding, findings, place, relative_file
 
 FORMATS = ("full", "table", "concise", "json", "github", "junit", "sarif", "html")
@@ -76,7 +77,8 @@ def _concise(proof: Proof) -> Iterator[str]:
         return
     for found in findings(proof):
         where = place(proof, found.operator)
-        yield f"{where}: {'; '.join(found.message.splitlines())}" if where else found.message
+        text = visible("; ".join(found.message.splitlines()))
+        yield f"{visible(where)}: {text}" if where else text
     modes = [mode for operator in proof.operators for mode in operator.modes]
     if not modes:
         yield proof.explain()

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _FOLDER = Path(__file__).parent
+# Evidence that is told by argument, attribute or operator: its keys are names.
+_BY_ARGUMENT = (
+    "inputs", "attributes", "written back", "tasks", "operators left out", "attributes seen with one value",
+    "flags not told apart", "optionals never given", "optionals never None",
+)  # fmt: skip
 # Longer texts are in the JSON report.
 _LONGEST = 20_000
 
@@ -53,6 +58,8 @@ def _template() -> Template:
     )
     environment.filters["css"] = lambda verdict: str(verdict).replace(" ", "-")
     environment.filters["cut"] = _cut
+    environment.filters["longest"] = lambda items: max(len(str(item)) for item in items)
+    environment.globals["by_argument"] = _BY_ARGUMENT
     return environment.from_string(_read("proof.html.j2"))
 
 

@@ -4,15 +4,31 @@
   const words = JSON.parse(document.getElementById("words").textContent);
   const chosen = { verdict: "", mode: "", style: "" };
 
-  // Language: the page is written in English; every translatable text carries its English form as the key.
+  // Language: the page is written in English, and every translatable text carries its English form. What is
+  // closed is translated when it is opened: a page may hold hundreds of operators.
+  let spoken = "en";
+  const say = (text) => (spoken === "zh" ? words[text] ?? text : text);
+  const translateIn = (root, nodes) => {
+    if ((root.dataset.spoken ?? "en") === spoken) return;
+    root.dataset.spoken = spoken;
+    for (const node of nodes()) node.textContent = say(node.dataset.t);
+  };
+  const translateBody = (op) => {
+    const body = op.querySelector(".body");
+    if (op.open) translateIn(body, () => all("[data-t]", body));
+  };
   const translate = (language) => {
-    const say = (text) => (language === "zh" ? words[text] ?? text : text);
-    for (const node of all("[data-t]")) node.textContent = say(node.dataset.t);
+    spoken = language;
+    translateIn(document.body, () => all("[data-t]:not(.body [data-t])"));
+    for (const op of all(".op")) translateBody(op);
     for (const node of all("[data-placeholder]")) node.placeholder = say(node.dataset.placeholder);
     for (const node of all("[data-label]")) node.setAttribute("aria-label", say(node.dataset.label));
     document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
     for (const button of all(".lang button")) button.setAttribute("aria-pressed", String(button.value === language));
   };
+  document.addEventListener("toggle", (event) => {
+    if (event.target.classList.contains("op")) translateBody(event.target);
+  }, true);
   const language = () => {
     if (location.hash === "#zh" || location.hash === "#en") return location.hash.slice(1);
     return document.documentElement.dataset.language || (navigator.language.startsWith("zh") ? "zh" : "en");
@@ -61,6 +77,6 @@
     if (!button) return;
     await navigator.clipboard.writeText(button.parentNode.querySelector("pre").textContent);
     button.dataset.t = "Copied";
-    translate(document.documentElement.lang.slice(0, 2));
+    button.textContent = say("Copied");
   });
 })();

@@ -42,6 +42,7 @@ def page(proof: Proof) -> dict[str, Any]:
         "counts": _counts(proof, modes),
         "shares": _shares([mode.verdict for mode in modes]),
         "facts": _facts(proof),
+        "gate": _gate(proof),
         "cached": sum(bool(mode.proved_at) for mode in modes),
         "filters": _filters(proof, modes),
         "operators": [_operator(proof, results) for results in groups],
@@ -96,6 +97,17 @@ def _facts(proof: Proof) -> list[tuple[str, str]]:
         ("opkit", __version__),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def _gate(proof: Proof) -> list[tuple[str, str, str]] | None:
+    """Give the findings of the gate as (place, message, help); None where nobody asked for it."""
+    if proof.gate is None:
+        return None
+    lines = {operator.name: operator for operator in proof.operators}
+    return [
+        (place(proof, lines[found.operator]) if found.operator in lines else "", found.message, found.help)
+        for found in proof.gate
+    ]
 
 
 def _filters(proof: Proof, modes: Sequence[ModeResult]) -> list[tuple[str, str, list[str]]]:
