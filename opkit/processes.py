@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,8 @@ def run_together(actions: Sequence[Callable[[threading.Event], None]], at_once: 
     with ThreadPoolExecutor(max_workers=max(1, min(len(actions), at_once))) as pool:
         futures = [pool.submit(action, stop) for action in actions]
         try:
-            for future in futures:
+            # Not in turn: one that fails must not wait for those before it.
+            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
                 future.result()
         except BaseException:
             # Ctrl-C too: the pool waits for its threads, and those wait for their workers.
