@@ -31,6 +31,11 @@ def rule_function(
     return function
 
 
+def has_rule(spec: OpSpec) -> bool:
+    """Tell whether an entry says of itself what the results are."""
+    return spec.meta is not None or spec.gen_opapi is not None
+
+
 def is_refused(spec: OpSpec, soc: str | None) -> bool:
     """Tell whether torch_npu refuses the operator on this SoC because it has only an aclop kernel.
 

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from opkit.audit.host import compare
 from opkit.audit.protocol import UNUSABLE, Comparison, Request
-from opkit.audit.rule import is_refused, rule_function
+from opkit.audit.rule import has_rule, is_refused, rule_function
 from opkit.audit.variations import variations
 from opkit.errors import OpkitError
 from opkit.model.operator import OpFile, OpSpec
@@ -74,13 +74,18 @@ def _operator(
     if not is_defined(name):
         return unusable(f"the installed wheel has no operator {name}")
     had_meta = has_meta(name)
+    operator = find_operator(name)
     try:
-        rule = rule_function(spec, op_file, request.namespace, environment)
+        # An entry without a rule has the calls with which the operator's own Meta kernel is judged.
+        rule = (
+            operator
+            if had_meta and not has_rule(spec)
+            else rule_function(spec, op_file, request.namespace, environment)
+        )
     except Exception as error:
         return unusable(str(error) if isinstance(error, (OpkitError, RuntimeError)) else first_line(error))
     if not spec.cases:
         return unusable("the rule has no `cases:` to judge it with")
-    operator = find_operator(name)
     # Through the dispatcher where the rule is what it finds there, else directly.
     asked = rule if had_meta else operator
     if is_refused(spec, environment.soc_version):

@@ -32,11 +32,14 @@ def library(namespace: str) -> torch.library.Library:
 
 def define(schema: str, tags: tuple[torch.Tag, ...] = ()) -> str:
     """Define an operator and return its name; one that exists must have this schema."""
-    wanted = torch._C.parse_schema(schema)
-    name = f"{wanted.name}.{wanted.overload_name}".rstrip(".")
-    for existing in torch._C._jit_get_schemas_for_operator(wanted.name):
-        if existing.overload_name != wanted.overload_name:
+    name = schema.partition("(")[0]
+    base, _, overload = name.partition(".")
+    for existing in torch._C._jit_get_schemas_for_operator(base):
+        if existing.overload_name != overload:
             continue
+        if str(existing) == schema:
+            return name
+        wanted = torch._C.parse_schema(schema)
         # torch_npu registers an argument `self` as `input`.
         found, declared = (re.sub(r"\\bself\\b(?=[,)])", "input", str(s)) for s in (existing, wanted))
         if found != declared:
@@ -46,7 +49,8 @@ def define(schema: str, tags: tuple[torch.Tag, ...] = ()) -> str:
                 f"  declared:   {wanted}"
             )
         return name
-    library(name.split("::")[0]).define(schema.split("::", 1)[1], tags=tags)
+    namespace, _, rest = schema.partition("::")
+    library(namespace).define(rest, tags=tags)
     return name
 
 

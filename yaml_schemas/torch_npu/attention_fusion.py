@@ -120,7 +120,7 @@ def _attention(
     keep_prob: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
-        torch._check(tensor.dim() in (3, 4), lambda: f"{name} must have 3 or 4 dims, but has {tensor.dim()}")
+        torch._check(tensor.dim() in (3, 4), lambda name=name: f"{name} must have 3 or 4 dims")
     torch._check(layout in _LAYOUTS, lambda: f"input_layout {layout} is unknown")
     torch._check(head_num > 0, lambda: f"head_num must be greater than 0, but got {head_num}")
     torch._check(0 < keep_prob <= 1, lambda: f"keep_prob must be above 0 and at most 1, but is {keep_prob}")
