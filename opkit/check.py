@@ -13,6 +13,8 @@ from opkit.rules import check
 from opkit.rules.pages import PAGES
 
 UNREADABLE = "OPK001"
+# Codes of what keeps an operator out of GE.
+GE = "OPK30"
 
 
 def check_path(path: str | Path, torch_version: str | None = None) -> list[Diagnostic]:
@@ -24,6 +26,9 @@ def check_path(path: str | Path, torch_version: str | None = None) -> list[Diagn
     if op_file is not None:
         broken = frozenset(d.operator for d in found if d.severity is Severity.ERROR)
         found = (*found, *check(op_file, torch_version, broken))
+    # What is wrong with an argument or a result need not be said once more about GE.
+    known = {d.mark for d in found if not d.code.startswith(GE) and d.severity is not Severity.NOTE}
+    found = tuple(d for d in found if not (d.code.startswith(GE) and d.mark in known))
     ignored = ignored_codes(Path(path))
     # Two parts of opkit may find the same; one of them is enough.
     unique = {(d.code, d.mark, d.operator): d for d in reversed(found)}

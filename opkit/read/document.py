@@ -32,6 +32,8 @@ class Document:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     # The operator being read, for its diagnostics.
     operator: str = ""
+    # The file has `all_version`, as only those that op-plugin's first stage reads do.
+    lists_versions: bool = False
     # First and last line of each entry, for the comments that belong to it.
     entries: list[tuple[int, int]] = field(default_factory=list)
 

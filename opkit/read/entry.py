@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import yaml
@@ -18,6 +19,8 @@ from opkit.read.spacing import loose_gaps
 from opkit.read.tokens import SCHEMA, tokenize
 from opkit.read.types import VERSIONED_TYPES, type_known_in
 from opkit.read.usual import usual_schema
+from opkit.read.values import check_values
+from opkit.read.versions import CODE as VERSION
 from opkit.read.versions import resolve
 from opkit.shape.errors import nearest
 
@@ -45,6 +48,8 @@ _OTHER_KEYS = [
     "autogen",
     "variants",
 ]
+# Keys of `gen_opapi` that people put one level too high.
+_GEN_OPAPI_KEYS = ("exec", "structured_inherit", "new_params")
 _OPKIT_KEYS = (
     "meta",
     "ge",
@@ -57,6 +62,9 @@ _OPKIT_KEYS = (
     "known_failures",
 )
 _KNOWN_KEYS = (*_VERSION_KEYS, *_OTHER_KEYS, *_OPKIT_KEYS)
+
+
+_BARE_NAME = re.compile(r"\w+(\.\w+)?")
 
 
 @dataclass(frozen=True)
@@ -92,14 +100,22 @@ def read_entry(document: Document, node: yaml.Node, section: str, settings: Sett
         document.report(NO_FUNC, f"`func` is a schema, found {describe(func)}", document.mark(func), help)
         return None
     source = document.source(func)
+    if section == "official" and not document.lists_versions and _BARE_NAME.fullmatch(source.text):
+        # torch_npu's own YAML names operators of torch, whose schema torch knows.
+        return None
     document.operator = source.text.partition("(")[0].strip()
     versions = _versions(document, items, settings)
     supported = {v for key in _KERNEL_KEYS for v in versions.get(key, ())}
     declares = any(key in items for key in (*_KERNEL_KEYS, "impl_ns"))
+    alone = next((key for key in _VERSION_KEYS if key in items), None)
+    if alone and not declares and document.lists_versions:
+        text = f"`{alone}` alone makes no operator: op-plugin leaves the entry out"
+        document.warn(VERSION, text, document.mark(items[alone][0]), "add op_api, acl_op or sparse")
     if settings.version and declares and settings.version not in supported:
         return None
     schema = _schema(document, source, bool(supported))
     _check_keys(document, items)
+    check_values(document, items)
     if schema is not None:
         _check_types(document, schema, supported, settings)
     return _spec(document, items, schema, section, versions, node)
@@ -152,6 +168,8 @@ def _check_keys(document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]
         if name in _KNOWN_KEYS:
             continue
         close = nearest(name, _KNOWN_KEYS)
+        if name in _GEN_OPAPI_KEYS:
+            close = "put it under gen_opapi:"
         # A fork may have keys of its own; one that looks like a known key is a slip.
         severity = Severity.WARNING if close else Severity.NOTE
         text = f"`{name}` is no key of an operator; it is ignored"
@@ -191,8 +209,14 @@ def _spec(
     gen_opapi = None
     if found := value("gen_opapi"):
         fresh = schema is not None and any(r.alias is None for r in schema.returns)
-        makes_meta = section == "custom" and fresh and "meta" not in items
+        makes_meta = section == "custom" and fresh and not _has_meta_results(items)
         gen_opapi = read_gen_opapi(document, found, schema, structured, makes_meta)
+        if section in ("autograd", "quant"):
+            what = "stops at" if section == "autograd" else "ignores"
+            text = f"op-plugin's structured generator {what} a `gen_opapi` under `{section}`"
+            key = items["gen_opapi"][0]
+            severity = Severity.ERROR if section == "autograd" else Severity.WARNING
+            document.report("OPK030", text, document.mark(key), "remove it", severity)
         if delegate := value("structured_delegate"):
             text = "`structured_delegate` and `gen_opapi` exclude each other"
             document.report("OPK030", text, document.mark(delegate), "remove one")
@@ -222,6 +246,14 @@ def _spec(
 
         return add_own_keys(document, items, schema, spec)
     return spec
+
+
+def _has_meta_results(items: dict[str, tuple[yaml.Node, yaml.Node]]) -> bool:
+    """Tell whether `meta` says more than what to check, so that `gen_opapi` gives no results."""
+    node = items["meta"][1] if "meta" in items else None
+    if not isinstance(node, yaml.MappingNode):
+        return node is not None
+    return any(key.value not in ("let", "require") for key, _ in node.value)
 
 
 def _name_mark(document: Document, func: yaml.Node) -> Mark:

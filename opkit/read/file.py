@@ -90,6 +90,7 @@ def read_text(
         )
         return None, tuple(document.diagnostics)
     sections = document.items(root, "the file") or {}
+    document.lists_versions = "all_version" in sections
     versions = _all_versions(document, sections)
     settings = Settings(versions, _version(torch_version))
     operators = _operators(document, sections, settings)

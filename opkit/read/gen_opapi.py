@@ -51,13 +51,14 @@ def read_gen_opapi(
     mark = document.mark(node)
     if "exec" not in items and inherited is None:
         document.report(EXEC, "`gen_opapi` names no kernel", mark, "add exec: aclnnName")
+    if inherited is not None:
+        _check_ignored(document, items)
     if schema is not None:
         _check_scalar_keys(document, items, schema)
-        if structured and outputs:
-            text = (
-                "a `structured` operator takes its outputs from torch; only exec and new_params are allowed"
-            )
-            document.report(STRUCTURE, text, outputs[0].mark)
+        other = next((key for name, (key, _) in items.items() if name not in ("exec", "new_params")), None)
+        if structured and other is not None:
+            text = "a `structured` operator takes its outputs from torch"
+            document.report(STRUCTURE, text, document.mark(other), "keep exec and new_params only")
         elif inherited is None and not structured:
             _check_results(document, schema, outputs, node)
     return GenOpApi(tuple(outputs), executed, tuple(new_params.items()), inherited, mark)
@@ -162,6 +163,15 @@ def _exec(
     return tuple(parts)
 
 
+def _check_ignored(document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]]) -> None:
+    """Warn about keys beside `structured_inherit`: op-plugin takes all from the other operator."""
+    for name, (key, _) in items.items():
+        if name != "structured_inherit":
+            text = f"`{name}` is ignored beside `structured_inherit`"
+            document.warn(STRUCTURE, text, document.mark(key), "remove one of them")
+            return
+
+
 def _check_scalar_keys(
     document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]], schema: OperatorSchema
 ) -> None:
@@ -177,6 +187,16 @@ def _check_scalar_keys(
                 document.report(
                     EXEC, f"`{key}` names `{name}`, which is no argument", document.mark(item), help
                 )
+    if "cpu_scalar_op" not in items:
+        return
+    rules = items["cpu_scalar_op"][1]
+    for rule in rules.value if isinstance(rules, yaml.SequenceNode) else [rules]:
+        parts = document.items(rule, "an item of `cpu_scalar_op`") or {}
+        param = parts["param"][1] if "param" in parts else None
+        if param is not None and schema.argument(str(plain(param))) is None:
+            text = f"`cpu_scalar_op` names `{plain(param)}`, which is no argument"
+            help = nearest(str(plain(param)), [a.name for a in schema.arguments])
+            document.report(EXEC, text, document.mark(param), help)
 
 
 def _check_results(
@@ -195,6 +215,19 @@ def _check_results(
         # An in-place operator returns its argument; size and dtype are not used.
         return
     wanted = sum(1 for r in schema.returns if is_tensor_like(r.type))
+    _check_order(document, schema, outputs)
+    executed = next((value for key, value in node.value if key.value == "exec"), None)
+    if (
+        not wanted
+        and not outputs
+        and not schema.mutated
+        and executed is not None
+        and "," not in str(executed.value)
+    ):
+        text = f"{schema.name} returns no tensor, so op-plugin does not know what to give {executed.value}"
+        document.report(
+            EXEC, text, document.mark(executed), f"write exec: {executed.value}, and its arguments"
+        )
     if len(outputs) != wanted:
         mark = outputs[wanted].mark if len(outputs) > wanted else document.mark(node)
         help = "give one {size, dtype} per Tensor result, in the schema's order"
@@ -209,6 +242,17 @@ def _check_results(
                 document.report(
                     RESULTS, f"result `{output.name}` has no {part}", output.mark, f"add {part}: ..."
                 )
+
+
+def _check_order(document: Document, schema: OperatorSchema, outputs: list[OutputRule]) -> None:
+    """Warn when results are named like the schema's and stand in another order."""
+    names = [r.name for r in schema.returns]
+    found = [output.name for output in outputs]
+    if found != names and sorted(found) == sorted(name or "" for name in names):
+        text = f"results are matched by their order: `{found[0]}` describes `{names[0]}`"
+        if found[0] == names[0]:
+            text = f"results are matched by their order, and it is not that of {schema.name}"
+        document.warn(RESULTS, text, outputs[0].mark, f"write them in the order {', '.join(map(str, names))}")
 
 
 def is_inplace(schema: OperatorSchema) -> bool:

@@ -46,8 +46,10 @@ def read_entry_point(document: Document, node: yaml.Node, key: str) -> EntryPoin
     return EntryPoint(module, function, mark)
 
 
-def read_meta(document: Document, node: yaml.Node, schema: OperatorSchema | None) -> MetaRule | None:
-    """Read the `meta` rule; None if it is not a mapping."""
+def read_meta(
+    document: Document, node: yaml.Node, schema: OperatorSchema | None, has_gen_opapi: bool = False
+) -> MetaRule | None:
+    """Read the `meta` rule; None if it is not a mapping. Beside `gen_opapi` it may hold checks only."""
     items = document.items(node, "`meta`")
     if items is None:
         return None
@@ -74,7 +76,7 @@ def read_meta(document: Document, node: yaml.Node, schema: OperatorSchema | None
         _output(document, name, *items[name], scope, results[:index]) for index, name in enumerate(results)
     ]
     found = tuple(output for output in outputs if output is not None)
-    if schema is not None and "python" not in items:
+    if schema is not None and "python" not in items and (outputs or not has_gen_opapi):
         _check_count(document, schema, len(outputs), node)
     return MetaRule(let, require, found, python, mark)
 

@@ -31,7 +31,7 @@ def add_own_keys(
     def entry_point(key: str) -> EntryPoint | None:
         return read_entry_point(document, node, key) if (node := value(key)) else None
 
-    meta = read_meta(document, node, schema) if (node := value("meta")) else None
+    meta = read_meta(document, node, schema, "gen_opapi" in items) if (node := value("meta")) else None
     ge = read_ge(document, node) if (node := value("ge")) else None
     reference, kernel = entry_point("reference"), entry_point("kernel")
     contract = read_contract(document, items.get("enters"), items.get("known_failures"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 
 from opkit.model.diagnostic import Mark
 from opkit.model.expression import (
@@ -55,7 +56,10 @@ def parse_python(source: SourceText) -> Expression:
     if not text.strip():
         raise SyntaxProblem(CODE, "an expression is missing", 0, 1)
     try:
-        tree = ast.parse(text, mode="eval")
+        with warnings.catch_warnings():
+            # `1if x else 2` is legal and warned about; that would go to the screen past every diagnostic.
+            warnings.simplefilter("ignore", SyntaxWarning)
+            tree = ast.parse(text, mode="eval")
     except SyntaxError as error:
         start = indent + max((error.offset or 1) - 1, 0)
         raise SyntaxProblem(CODE, f"not an expression: {error.msg}", start, start + 1) from None

@@ -88,7 +88,9 @@ class SchemaParser:
             returns = self.returns()
             if self.stream.current.kind != "end":
                 text = "text after the end of the schema"
-                raise self.stream.problem(f"{text}: {self.stream.current}", self.stream.current)
+                raise self.stream.problem(
+                    f"{text}: {self.stream.current}", self.stream.current, help="remove it"
+                )
         except SyntaxProblem as problem:
             self.report(problem)
             return None
@@ -122,7 +124,10 @@ class SchemaParser:
         if self.stream.take("::"):
             namespace, base = base, self.identifier("the operator's name after `::`").text
             if self.stream.current.kind == "::":
-                raise self.stream.problem("an operator has one namespace only", self.stream.current)
+                help = "write namespace::name"
+                raise self.stream.problem(
+                    "an operator has one namespace only", self.stream.current, help=help
+                )
         if self.stream.take("."):
             token = self.identifier("the overload name after `.`")
             overload = token.text
@@ -136,7 +141,7 @@ class SchemaParser:
     def arguments(self) -> list[Argument]:
         """Read the arguments with their parentheses; errors are kept, and the next argument is read."""
         stream = self.stream
-        stream.expect("(", "`(` before the arguments")
+        stream.expect("(", "`(` before the arguments", "write name(Tensor x) -> Tensor")
         arguments: list[Argument] = []
         star: Token | None = None
         while stream.current.kind != ")" or arguments or star:
@@ -145,7 +150,9 @@ class SchemaParser:
                 if stream.current.kind == "*":
                     if star:
                         raise stream.problem(
-                            "a second `*`; keyword-only arguments begin once", stream.current
+                            "a second `*`; keyword-only arguments begin once",
+                            stream.current,
+                            help="remove it",
                         )
                     star = stream.advance()
                 else:
@@ -221,12 +228,14 @@ class SchemaParser:
         if stream.current.kind == ")":
             raise stream.problem("a comma with no argument after it", stream.current, help="remove the comma")
         type_, alias = self.type()
+        if stream.current.kind in (",", ")"):
+            what = f"the argument after its type {type_} has no name"
+            raise stream.problem(what, stream.current, help=f"write {type_} x")
         name = self.identifier(f"the argument's name after its type {type_}")
         default = parse_default(stream, type_) if stream.take("=") else None
         if default is None and stream.current.kind not in (",", ")"):
-            raise stream.problem(
-                f"expected `,` or `)` after `{name.text}`, found {stream.current}", stream.current
-            )
+            text = f"expected `,` or `)` after `{name.text}`, found {stream.current}"
+            raise stream.problem(text, stream.current, help="an argument is: type name, or type name=default")
         mark = stream.source.mark(start, stream.previous_end())
         return Argument(name.text, type_, default, kwarg_only, alias, mark)
 
@@ -347,6 +356,8 @@ class SchemaParser:
             help = f"did you mean {repair}?"
         else:
             help = "types: Tensor, int, SymInt, float, bool, str, Scalar, ScalarType, ... with ?, [] or [N]"
+        if self.stream.current.kind in (",", ")", "=") and not repair:
+            help = f"an argument is: type name, e.g. Tensor {token.text}"
         return self.stream.problem(f"unknown type `{token.text}`", token, code=UNKNOWN_TYPE, help=help)
 
     def alias(self) -> Alias | None:

@@ -61,7 +61,8 @@ def tokenize(source: SourceText, pattern: re.Pattern[str], code: str) -> list[To
                 raise SyntaxProblem(
                     code, "string without a closing quote", start, len(source.text), f"close it with {text}"
                 )
-            raise SyntaxProblem(code, f"unexpected character `{text}`", start, start + 1)
+            help = "types are written without const, & and *" if pattern is SCHEMA and text in "&" else ""
+            raise SyntaxProblem(code, f"unexpected character `{text}`", start, start + 1, help)
         tokens.append(Token(kind, text, match.start(), match.end()))
     end = len(source.text.rstrip())
     tokens.append(Token("end", "", end, end + 1))

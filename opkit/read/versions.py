@@ -25,7 +25,10 @@ def resolve(document: Document, key: str, node: yaml.Node, versions: tuple[str, 
     if type_ == "null":
         return ()
     if type_ == "bool":
-        # torch_npu's own npu_native_functions.yaml writes booleans.
+        # torch_npu's own npu_native_functions.yaml writes booleans; it has no list of versions.
+        if document.lists_versions:
+            text = f"`{key}: {node.value}` is no version; op-plugin stops at a boolean"
+            document.report(CODE, text, document.mark(node), f"write {key}: all_version, or leave it out")
         return versions if plain(node) else ()
     if type_ == "float":
         document.report(

@@ -10,6 +10,7 @@ from opkit.model.diagnostic import Diagnostic
 from opkit.model.operator import OpFile, OpSpec
 from opkit.rules.borrowed import check_ge, check_meaning
 from opkit.rules.context import Context
+from opkit.rules.opk103_no_output_rule import CODE as NO_OUTPUT_RULE
 
 # Checks of operators that are to enter a graph, in the order of their codes.
 RULES = (
@@ -31,9 +32,10 @@ RULES = (
     "opk118_missing_file",
     "opk119_two_rules",
     "opk120_python_keyword",
+    "opk122_auto_converter",
 )
 # Checks of what op-plugin's own generator makes of an entry, for every section.
-GENERATOR_RULES = ("opk116_generator_limit", "opk117_version_limit")
+GENERATOR_RULES = ("opk116_generator_limit", "opk117_version_limit", "opk121_schema_limit")
 
 
 def check(
@@ -57,8 +59,10 @@ def check(
         if op.section == "custom":
             for rule in graph_rules:
                 findings += rule(op, context)
-    borrowed = (*check_meaning(context), *check_ge(context))
-    return (*findings, *(found for found in borrowed if found.operator not in broken))
+    # That a result has no rule is no news where the rule could not be read.
+    findings = [f for f in findings if f.code != NO_OUTPUT_RULE or f.operator not in broken]
+    borrowed = [*check_meaning(context), *check_ge(context)]
+    return (*findings, *(f for f in borrowed if f.operator not in broken))
 
 
 def _load(name: str) -> Callable[[OpSpec, Context], Iterator[Diagnostic]]:

@@ -41,6 +41,8 @@ class Context:
         It does so for `foo_`, `foo.out`, `foo` with `foo_functional` or `foo` (torchnpugen of torch_npu 2.13,
         which then registers a Functionalize kernel).
         """
+        if not op.schema.mutated:
+            return False
         names = tuple(a.name for a in op.schema.arguments if not _is_out(a))
         return bool(op.op_api or op.acl_op) and (_family(op), names) in self._functional
 

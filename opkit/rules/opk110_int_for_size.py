@@ -28,6 +28,7 @@ from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.operator import OpSpec
 from opkit.model.schema import base_of
 from opkit.rules.context import Context, finding, listed
+from opkit.rules.opk113_host_list import is_host_list
 
 CODE = "OPK110"
 
@@ -45,7 +46,10 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     found = [
         a
         for a in op.schema.arguments
-        if base_of(a.type).name == "int" and _SIZE.search(a.name) and not _FIXED.search(a.name)
+        if base_of(a.type).name == "int"
+        and not is_host_list(a.type)
+        and _SIZE.search(a.name)
+        and not _FIXED.search(a.name)
     ]
     if found:
         take = "takes plain ints" if len(found) == 1 else "take plain ints"

@@ -4,7 +4,8 @@ What it does
 ------------
 Warns about a default of a custom operator that torch accepts but reads as something the type does not hold: a
 float for an `int`, a number for a `bool`, a text for a number, a number for `Tensor?`, a hexadecimal number
-(which torch reads as 0), a `ScalarType` number that stands for no dtype kernels use.
+(which torch reads as 0), three values for an `int[2]`, a `ScalarType` number that stands for no dtype kernels
+use.
 
 Why it matters
 --------------
@@ -28,7 +29,7 @@ from collections.abc import Iterator
 
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.operator import OpSpec
-from opkit.model.schema import Argument, BaseType, DefaultValue, OptionalType
+from opkit.model.schema import Argument, BaseType, DefaultValue, ListType, OptionalType
 from opkit.rules.context import Context, finding
 
 CODE = "OPK112"
@@ -55,6 +56,10 @@ def _problem(argument: Argument) -> str:
     if default.text.lower().startswith(("0x", "-0x")):
         return f"torch reads {default.text} as 0"
     type_ = argument.type.element if isinstance(argument.type, OptionalType) else argument.type
+    if isinstance(type_, ListType) and type_.size and isinstance(default.value, tuple):
+        # An empty list means "as the kernel does it".
+        count = len(default.value)
+        return f"the default has {count} values for {argument.type}" if count not in (0, type_.size) else ""
     # `int[2]? x=1` is expanded when the operator is called.
     if not isinstance(type_, BaseType) or _fits(type_.name, default.value):
         return ""

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.operator import OpSpec
-from opkit.model.schema import Argument, BaseType, ListType, OptionalType
+from opkit.model.schema import BaseType, ListType, OptionalType, Type
 from opkit.rules.context import Context, finding, listed
 
 CODE = "OPK113"
@@ -34,15 +34,17 @@ CODE = "OPK113"
 
 def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     """Note all such arguments of an operator at once."""
-    found = [a for a in op.schema.arguments if _is_host_list(a)]
+    found = [a for a in op.schema.arguments if is_host_list(a.type)]
     if found:
         message = f"{listed([a.name for a in found])}: lists from the host are constants of a captured graph"
-        help = "take a Tensor if the numbers change from call to call"
+        help = "take a Tensor if the numbers change from call to call, or SymInt[] if they come from shapes"
         yield finding(CODE, Severity.NOTE, op, message, found[0].mark, help)
 
 
-def _is_host_list(argument: Argument) -> bool:
-    type_ = argument.type.element if isinstance(argument.type, OptionalType) else argument.type
+def is_host_list(type_: Type) -> bool:
+    """Tell whether this is a list of numbers whose length may change."""
+    if isinstance(type_, OptionalType):
+        type_ = type_.element
     # Lists of a fixed size are strides, paddings and the like.
     return (
         isinstance(type_, ListType)

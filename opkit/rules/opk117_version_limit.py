@@ -2,12 +2,14 @@
 
 What it does
 ------------
-Warns about a `gen_opapi` entry whose `op_api` ends before the newest version of the file.
+Warns about a `gen_opapi` entry whose `op_api` ends before the newest version of the file, or is a text such
+as `v2.10`, which has `v2.1` in it; and about one that has an `acl_op` and no `op_api`.
 
 Why it matters
 --------------
-op-plugin's second stage ignores the upper bound of a range. For a torch version beyond it the first stage has
-left the operator out, and the build stops with "could not find ATen function for schema".
+op-plugin's second stage ignores the upper bound of a range, and looks for the version anywhere in a text. For
+a torch version that only it takes the first stage has left the operator out, and the build stops with "could
+not find ATen function for schema". Without `op_api` it stops with "has no op_opi implement".
 
 Example
 -------
@@ -41,9 +43,18 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     """Report a range with an upper bound."""
     versions = context.op_file.all_versions
     written = extra(op, "op_api")
-    if op.gen_opapi is None or not op.op_api or not versions or not isinstance(written, list):
+    if op.gen_opapi is None or op.section not in ("official", "custom"):
         return
-    if op.op_api[-1] != versions[-1]:
+    if op.acl_op and not op.op_api and written is None:
+        message = "op-plugin makes an aclnn kernel from `gen_opapi`, and the entry has no `op_api`"
+        yield finding(CODE, Severity.WARNING, op, message, op.gen_opapi.mark, "add op_api: all_version")
+    elif isinstance(written, str) and op.op_api:
+        taken = [v for v in versions if v not in op.op_api and v in written]
+        if taken:
+            message = f"op-plugin's second stage takes `{written}` for {taken[0]} as well"
+            help = f"write a range, e.g. [{op.op_api[0]}, newest]"
+            yield finding(CODE, Severity.WARNING, op, message, op.gen_opapi.mark, help)
+    elif isinstance(written, list) and op.op_api and versions and op.op_api[-1] != versions[-1]:
         message = f"op-plugin ignores the end of the range [{written[0]}, {op.op_api[-1]}] for `gen_opapi`"
         help = f"write [{written[0]}, newest]"
         yield finding(CODE, Severity.WARNING, op, message, op.gen_opapi.mark, help)

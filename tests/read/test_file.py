@@ -217,13 +217,30 @@ def version_text(value: str) -> str:
         ("v2.1", ["v2.1"]),
         ("v2.1, v2.10", ["v2.1", "v2.10"]),
         ("'v2.1,v2.2'", ["v2.1", "v2.2"]),
-        ("True", ["v2.1", "v2.2", "v2.9", "v2.10"]),
-        ("False", []),
         ("", []),
     ],
 )
 def test_versions(value: str, versions: list[str]) -> None:
     assert list(read(version_text(value)).operators[0].op_api) == versions
+
+
+@pytest.mark.parametrize(("value", "is_for_all"), [("True", True), ("False", False)])
+def test_booleans_are_torch_npu_s(value: str, is_for_all: bool) -> None:
+    text = version_text(value)
+    found = read(text.partition("\n")[2]).operators[0].op_api
+    assert (len(found) > 10) == is_for_all
+    assert codes(text) == ["OPK006"]
+
+
+def test_an_entry_needs_a_kernel() -> None:
+    text = version_text("all_version").replace("op_api", "exposed")
+    assert codes(text) == ["OPK006"]
+    assert codes(text.partition("\n")[2]) == []
+
+
+def test_torch_npu_names_operators_of_torch() -> None:
+    text = "supported:\n  - abs\n  - func: copy_\n    op_api: True\ncustom:\n  - func: f(Tensor x) -> ()\n"
+    assert [op.name for op in read(text).operators] == ["f"]
 
 
 @pytest.mark.parametrize(

@@ -251,3 +251,91 @@ def test_the_twin_of_an_operator_that_returns_its_argument_is_spelled_out(func: 
     again, diagnostics = read_text(f"custom:\n  - func: {twin}\n", "ops.yaml")
     assert again is not None
     assert not [d for d in (*diagnostics, *check(again)) if d.code == "OPK101"]
+
+
+GEN = "    op_api: all_version\n    gen_opapi: {out: {size: x, dtype: x}, exec: aclnnF}\n"
+
+
+@pytest.mark.parametrize(
+    ("func", "rest", "codes"),
+    [
+        ("f(Tensor(a) x) -> Tensor(a)", "    op_api: all_version\n", ["OPK101"]),
+        ("f(Tensor(a!) x, Tensor y) -> Tensor[]", "", ["OPK106"]),
+        ("f(Tensor(a!) x, int[2] p=[1,2,3], int[2] q=[]) -> ()", "", ["OPK112"]),
+        ("f(Tensor x) -> Tensor", "    gen_opapi: aclnnF\n", ["OPK004"]),
+        ("f(Tensor x) -> Tensor", GEN.replace("op_api: all", "acl_op: all", 1), ["OPK109", "OPK117"]),
+        ("f(Tensor x) -> Tensor", GEN.replace("all_version", "v2.10", 1), ["OPK117"]),
+        ("f(Tensor x) -> Tensor", GEN + "    meta: {require: [['x.dim() == 2', two dims]]}\n", []),
+        ("f(Tensor x) -> Tensor", GEN + "    meta: {let: {n: x.dim()}, require: [['n == 2', no]]}\n", []),
+        ("f(Tensor x) -> Tensor", "    meta: {require: [['x.dim() == 2', two dims]]}\n", ["OPK041"]),
+        (
+            "f(int n) -> Tensor",
+            GEN.replace("size: x, dtype: x", "size: '{n}', dtype: at::kFloat"),
+            ["OPK116"],
+        ),
+        ("f(Tensor x, Dimname d) -> ()", "    op_api: v2.13\n    side_effect: true\n", ["OPK012"]),
+    ],
+)
+def test_one_mistake_is_one_finding(tmp_path: Path, func: str, rest: str, codes: list[str]) -> None:
+    found = findings(tmp_path, func, rest)
+    assert [d.code for d in found if d.severity is not Severity.NOTE] == codes, found
+
+
+def test_a_rule_that_cannot_be_read_is_not_missing(tmp_path: Path) -> None:
+    found = findings(tmp_path, "f(Tensor x) -> Tensor", "    gen_opapi: aclnnF\n")
+    assert [d.code for d in found] == ["OPK004"]
+
+
+@pytest.mark.parametrize(
+    ("section", "func", "gen_opapi", "codes"),
+    [
+        ("autograd", "f(Tensor x) -> Tensor", "out: {size: x, dtype: x}, exec: aclnnF", ["OPK030"]),
+        ("quant", "f(Tensor x) -> Tensor", "out: {size: x, dtype: x}, exec: aclnnF", ["OPK030"]),
+        (
+            "official",
+            "f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)",
+            "exec: aclnnF, cpu_scalar_h2d: [x]",
+            [],
+        ),
+        ("official", "f(Tensor x) -> ()", "exec: 'aclnnF, x'", []),
+        ("official", "f(Tensor x) -> ()", "exec: aclnnF", ["OPK031"]),
+        (
+            "official",
+            "f(Tensor x) -> (Tensor a, Tensor b)",
+            "b: {size: x, dtype: x}, a: {size: x, dtype: x}, exec: aclnnF",
+            ["OPK032"],
+        ),
+        (
+            "official",
+            "f(Tensor x) -> Tensor",
+            "out: {size: x, dtype: x}, exec: aclnnF, cpu_scalar_op: [{param: zz, exec: aclnnG}]",
+            ["OPK031"],
+        ),
+    ],
+)
+def test_what_the_generator_refuses(section: str, func: str, gen_opapi: str, codes: list[str]) -> None:
+    text = f"{section}:\n  - func: {func}\n    op_api: all_version\n    gen_opapi: {{{gen_opapi}}}\n"
+    op_file, found = read_text(text, "ops.yaml")
+    assert op_file is not None
+    assert [d.code for d in (*found, *check(op_file))] == codes
+
+
+def test_what_stands_beside_structured_inherit_is_ignored() -> None:
+    text = (
+        "official:\n  - func: f(Tensor x) -> Tensor\n    op_api: all_version\n"
+        "    gen_opapi: {structured_inherit: f.out, exec: aclnnF}\n"
+        "  - func: f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)\n    op_api: all_version\n"
+        "    gen_opapi: {exec: aclnnF}\n"
+    )
+    _, (found,) = read_text(text, "ops.yaml")
+    assert (found.code, found.severity) == ("OPK030", Severity.WARNING)
+    assert "`exec` is ignored" in found.message
+
+
+def test_a_structured_operator_takes_its_outputs_from_torch() -> None:
+    entry = (
+        "f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)\n    op_api: all_version\n    structured: True\n"
+    )
+    text = f"official:\n  - func: {entry}    gen_opapi: {{exec: aclnnF, cpu_scalar_h2d: [x]}}\n"
+    _, (found,) = read_text(text, "ops.yaml")
+    assert found.code == "OPK030"
