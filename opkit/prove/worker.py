@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -94,8 +94,7 @@ def _prove(request: Request, channel: Channel) -> None:
         request.mode, runtime, watch, functions, tuple(declared.values()), artifacts=request.artifacts
     )
     for file, name, case in request.subjects:
-        item = declared[file, name]
-        found = next(c for c in candidates(item.spec) if c.name == case)
+        item, found = _found(declared, file, name, case)
         identity = {"file": file, "operator": name, "case": case}
         elsewhere = setup.elsewhere(item)
         if elsewhere is not None:
@@ -104,6 +103,18 @@ def _prove(request: Request, channel: Channel) -> None:
         also = request.also if request.stages else (*request.also, *promised(item.spec))
         stages = stages_to_run(request.mode, request.stages, also, request.without)
         Judge(channel, setting, item, identity, stages).judge(found)
+
+
+def _found(
+    declared: Mapping[tuple[str, str], Declared], file: str, name: str, case: str
+) -> tuple[Declared, Candidate | NoCase]:
+    item = declared.get((file, name))
+    for found in candidates(item.spec) if item is not None else ():
+        if item is not None and found.name == case:
+            return item, found
+    raise OpkitError(
+        f"{file} was changed while it was proved: it has no {name}, case {case}", "prove it again"
+    )
 
 
 class Judge:
