@@ -95,4 +95,4 @@ def _totals(table: dict[_Name, dict[str, list[tuple[str, ModeResult]]]], modes: 
             partly += verdict(results) not in HOLDS and some
         parts = [f"{count} {name}" for name, count in counts.items() if count]
         also = f"; {partly} of those that do not enter do so in some of their cases" if partly else ""
-        yield f"{mode}: {len(rows)} operators: {', '.join(parts)}{also}"
+        yield f"{mode}: {len(rows)} operator{'s' * (len(rows) != 1)}: {', '.join(parts)}{also}"
