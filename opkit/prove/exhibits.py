@@ -29,7 +29,10 @@ def fx_text(module: Any) -> str:
 
 
 def source_of(function: Callable[..., Any] | None) -> dict[str, Any] | None:
-    """Give file, line and text of a Python function; None for what has no source, such as C++."""
+    """Give file, line and text of a Python function; None for what has no source, such as C++.
+
+    The line is 0 in what opkit generated in memory: there it depends on which operators are proved together.
+    """
     if function is None:
         return None
     try:
@@ -38,7 +41,9 @@ def source_of(function: Callable[..., Any] | None) -> dict[str, Any] | None:
         file = inspect.getsourcefile(function) or ""
     except (TypeError, OSError):
         return None
-    return {"file": Path(file).name, "line": line, "text": _cut([text.rstrip("\n") for text in lines])}
+    name = Path(file).name
+    line = 0 if name.startswith("<") else line
+    return {"file": name, "line": line, "text": _cut([text.rstrip("\n") for text in lines])}
 
 
 def meta_source(name: str, function: Callable[..., Any] | None) -> dict[str, Any] | None:
