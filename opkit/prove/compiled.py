@@ -60,6 +60,15 @@ def _missing(found: Counter[str], calls: Counter[str], what: str) -> str:
     return ""
 
 
+def _in_place_form(name: str) -> str:
+    """Name the operator that npugraph_ex may call in another's place, as if it were its in-place form."""
+    from opkit.prove.watch import is_defined
+
+    base, dot, overload = name.partition(".")
+    other = f"{base}_{dot}{overload}"
+    return f"; npugraph_ex calls {other} in its place: give it another name" if is_defined(other) else ""
+
+
 class _Captured:
     """npugraph_ex: the capture's tasks are counted, and a replay runs nothing else."""
 
@@ -99,7 +108,8 @@ class _Captured:
             return problem
         name = op.subject.name
         if self.host is not None and not kernels.is_bound(op.subject) and self.host != calls[name]:
-            return f"the kernel of {name} ran {self.host} times for the capture, not {calls[name]} times"
+            text = f"the kernel of {name} ran {self.host} times for the capture, not {calls[name]} times"
+            return text + _in_place_form(name)
         if self.seen.tasks is None:
             evidence["tasks"] = "not listed: the real runtime does not tell the tasks of a captured model"
             return ""
@@ -109,7 +119,10 @@ class _Captured:
         bases: Counter[str] = Counter()
         for subject in {s.name: s for s in operators if kernels.is_bound(s)}.values():
             bases[subject.name.split(".")[0]] += calls[subject.name]
-        return _missing(tasks, bases, "tasks") if tasks else "the captured graph holds no task"
+        if not tasks:
+            return "the captured graph holds no task"
+        problem = _missing(tasks, bases, "tasks")
+        return problem + _in_place_form(name) if problem else ""
 
     def replayed(self, op: Operator, evidence: dict[str, Any]) -> str:
         seen = self.seen

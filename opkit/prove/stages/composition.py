@@ -104,9 +104,9 @@ def _judge(model: _Model, some: list[Context], mode: str, evidence: dict[str, An
     op, backend = model.op, model.backend
     torch._dynamo.reset()
     with getattr(torch, mode)(), backend.watching():
-        calls = eager.counted(some, op)
         compiled = backend.compile(contexts.combined(some))
         try:
+            calls = eager.counted(some, op)
             problem = _call(model, some, compiled, _FIRST) or backend.entered(op, some, calls, evidence)
             if problem:
                 return problem
