@@ -18,11 +18,11 @@ $(READY): pyproject.toml
 	@rm -f $(VENV)/.ready-*
 	@touch $@
 
-## Prove the sample operators in both graphs; the evidence goes to the screen and to report/proof.json.
+## Prove the sample operators in both graphs; the evidence goes to the screen, report/proof.html and proof.json.
 demo: $(READY)
 	@mkdir -p report
 	$(BIN)/opkit prove samples/my_op/ops.yaml samples/my_inplace/ops.yaml \
-	    --format json --output-file report/proof.json
+	    --report html:report/proof.html --report json:report/proof.json
 
 ## Run every test. PYTEST_ARGS is handed to pytest.
 test: $(READY)
