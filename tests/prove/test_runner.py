@@ -17,7 +17,8 @@ import pytest
 
 from opkit.errors import OpkitError
 from opkit.prove.plan import InvalidDeclaration, Plan, UnreadableFile, requests
-from opkit.prove.protocol import ENTERS, Proof
+from opkit.prove.protocol import ENTERS, PROVED, Proof
+from opkit.prove.runner import prove as run
 from opkit.testing import prove
 
 DYING = Path(__file__).parent / "dying"
@@ -25,7 +26,12 @@ DYING = Path(__file__).parent / "dying"
 
 @pytest.fixture(scope="module")
 def dying(proof_of: Callable[..., Proof]) -> Proof:
-    options = {"imports": [DYING / "operators.py"], "modes": ["npugraph_ex"], "timeout": 15}
+    options = {
+        "imports": [DYING / "operators.py"],
+        "modes": ["npugraph_ex"],
+        "operators": ["crashes", "hangs", "survives"],
+        "timeout": 15,
+    }
     return proof_of(DYING / "ops.yaml", **options)
 
 
@@ -43,6 +49,24 @@ def test_a_crash_is_the_failure_of_its_operator(dying: Proof) -> None:
 @pytest.mark.npu
 def test_a_hang_is_the_failure_of_its_operator(dying: Proof) -> None:
     assert reason(dying, "hangs").startswith("host: no answer within 15 s; its process group was killed")
+
+
+@pytest.mark.npu
+def test_eating_memory_is_the_failure_of_its_operator() -> None:
+    plan = Plan(
+        files=(str(DYING / "ops.yaml"),),
+        operators=("eats", "survives"),
+        modes=("npugraph_ex",),
+        stages=("host",),
+        imports=(str(DYING / "operators.py"),),
+        timeout=60,
+        # torch and torch_npu need less than a third of that for themselves.
+        memory=3 * 2**30,
+    )
+    proof = run(plan)
+    assert reason(proof, "eats").startswith("host: it used more than 3 GiB of memory")
+    [mode] = [m for o in proof.operators if o.name == "survives" for m in o.modes]
+    assert mode.verdict == PROVED, mode.reason
 
 
 @pytest.mark.npu
@@ -108,7 +132,7 @@ def test_a_plan_is_one_request_per_mode_and_style() -> None:
         ("ge", "library"),
         ("ge", "custom-op"),
     ]
-    assert [name for _, name, _ in made[0].subjects] == ["crashes", "hangs", "survives"]
+    assert [name for _, name, _ in made[0].subjects] == ["crashes", "hangs", "eats", "survives"]
 
 
 def test_only_what_was_asked_for() -> None:

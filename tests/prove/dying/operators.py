@@ -20,7 +20,14 @@ def hangs(x):
     time.sleep(600)
 
 
-for name, kernel in (("crashes", crashes), ("hangs", hangs), ("survives", torch.relu)):
+def eats(x):
+    eaten = [bytearray(2**24) for _ in range(600)]
+    time.sleep(600)
+    return x.new_full(x.shape, len(eaten))
+
+
+KERNELS = {"crashes": crashes, "hangs": hangs, "eats": eats, "survives": torch.relu}
+for name, kernel in KERNELS.items():
     LIBRARY.define(name + "(Tensor x) -> Tensor")
     LIBRARY.impl(name, torch.empty_like, "Meta")
     LIBRARY.impl(name, kernel, "PrivateUse1")
