@@ -15,6 +15,7 @@ Subject = tuple[str, str, str]
 
 # Fewer cases are not worth another process, which takes seconds to import torch and torch_npu.
 _WORTH_A_PROCESS = 6
+_LARGE = 300
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,10 @@ def of_shard(subjects: Sequence[Subject], shard: Shard | None) -> tuple[Subject,
 def over_workers(requests: Sequence[Request], workers: int) -> list[Request]:
     """Split requests so that every worker has something to do, the largest ones first.
 
-    There may be more requests than workers: each mode and style needs a process of its own.
+    There may be more requests than workers: each mode and style needs a process of its own. Large ones are
+    split in any case: a graph takes longer than the other one, and the worker of that has nothing left to do.
     """
-    shares = [1] * len(requests)
+    shares = [2 if workers > 1 and len(request.subjects) > _LARGE else 1 for request in requests]
     while requests and sum(shares) < workers:
         loads = [len(r.subjects) / share for r, share in zip(requests, shares)]
         largest = loads.index(max(loads))

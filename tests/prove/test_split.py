@@ -72,6 +72,12 @@ def test_never_more_processes_than_asked_for_but_one_for_each_request() -> None:
             assert sorted(mine) == sorted(requests[0].subjects)
 
 
+def test_large_requests_are_split_so_that_nobody_waits() -> None:
+    large = [Request(mode, "library", "npu", (), subjects(*[2] * 400)) for mode in ("npugraph_ex", "ge")]
+    assert [len(r.subjects) for r in over_workers(large, 2)] == [400, 400, 400, 400]
+    assert [len(r.subjects) for r in over_workers(large, 1)] == [800, 800]
+
+
 def test_a_plan_of_one_shard(tmp_path: Path) -> None:
     (tmp_path / "ops.yaml").write_text(OPS)
     plans = [Plan(files=(str(tmp_path / "ops.yaml"),), shard=Shard(i, 3)) for i in (1, 2, 3)]
