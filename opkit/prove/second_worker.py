@@ -9,6 +9,8 @@ from __future__ import annotations
 import pickle
 import shutil
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from opkit.prove import artifacts
@@ -73,7 +75,8 @@ class _Taken:
         """
         if is_defined(qualified(self.spec, self.request.namespace)):
             return {"plain call": _INSTALLED}
-        copy = self.home / "copy"
+        # Another process may have died here before.
+        copy = Path(tempfile.mkdtemp(dir=self.home)) / "copy"
         shutil.copytree(self.handover.directory, copy)
         compiled = artifacts.cached(None, self.request.mode, str(copy))
         if not self.handover.runs:
@@ -86,10 +89,10 @@ class _Taken:
             outcome = "the artifact runs"
         except Exception as error:
             outcome = first_line(error)
-        hit = compiled._compiled_model is not None and artifacts.is_hit(compiled)
-        took = "takes the artifact, whatever schema, Meta kernel and converter are now"
+        if compiled._compiled_model is None or not artifacts.is_hit(compiled):
+            return {"plain call": "not tried: the artifact cannot be loaded without the module of `call:`"}
         return {
-            "plain call": f"{took}: it did so before they were registered" if hit else "compiles",
+            "plain call": "hits before the operator is registered: it looks at no schema, Meta or converter",
             "without the operator": outcome,
         }
 

@@ -151,7 +151,7 @@ def _cache(evidence: Mapping[str, Any]) -> str:
     if isinstance(graph, list):
         same = ", ".join(item.rpartition(": ")[2] if ": " in item else item for item in graph)
     parts = [f"a second process takes the artifact ({same})", f"results {evidence.get('results', '')}"]
-    return "; ".join([*parts, f"without opkit.cache_dir it {evidence.get('plain call', '')}"])
+    return "; ".join([*parts, f"a plain call: {evidence.get('plain call', '')}"])
 
 
 _SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
