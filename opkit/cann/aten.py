@@ -49,12 +49,15 @@ def install_aten_kernels() -> int:
     standin()
     names = _computable()
     if _library is None:
-        library = torch.library.Library("aten", "IMPL", "PrivateUse1")
+        library = torch.library.Library("aten", "IMPL")
         implement = (
             library.m.impl
         )  # Library.impl itself costs four times as much for checks that cannot fail here
         for name in names:
             implement(name.removeprefix("aten::"), "PrivateUse1", functools.partial(_call, name))
+        for name in _ABOVE:
+            kernel = functools.partial(_call, name)
+            implement(name.removeprefix("aten::"), "AutogradPrivateUse1", kernel)
         get_kernel = getattr(torch.library, "get_kernel", None)  # since torch 2.9
         if get_kernel is not None:
             for name in _NAMED:
@@ -62,6 +65,10 @@ def install_aten_kernels() -> int:
                 implement(name.removeprefix("aten::"), "PrivateUse1", named, True)
         _library = library
     return len(names)
+
+
+# torch_npu's kernels for these stand above the others, where gradients are recorded, and launch from there.
+_ABOVE = ("aten::one_hot",)
 
 
 @functools.cache
@@ -79,6 +86,36 @@ def _computable() -> tuple[str, ...]:
         and (name in HOST_FUNCTIONS or has_computed(name, "CPU"))
         and not _is_view(name)
     )
+
+
+def uncomputed_operators() -> list[str]:
+    """The operators that only torch_npu's kernels implement: these launch what nobody computes."""
+    import torch
+
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    computed = frozenset(_computable())
+    return [
+        name
+        for name in torch._C._dispatch_get_all_op_names()
+        if name.startswith("aten::")
+        and name not in computed
+        and has_kernel(name, "PrivateUse1")
+        and name.removeprefix("aten::").partition(".")[0] not in _KEPT
+        and _is_defined(name)
+        and not _is_view(name)
+    ]
+
+
+def _is_defined(name: str) -> bool:
+    """Whether an operator has a schema: torch_npu registers kernels for undefined ones, too."""
+    import torch
+
+    base, _, overload = name.partition(".")
+    try:
+        torch._C._get_schema(base, overload)
+    except RuntimeError:
+        return False
+    return True
 
 
 # Of those that torch_npu keeps, the ones that may wait for the device: a refusal names them. The copies among

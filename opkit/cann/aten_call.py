@@ -94,6 +94,8 @@ def waits(operator: AtenOperator, args: list[Any], kwargs: dict[str, Any]) -> bo
     base = operator.overload._overloadpacket.__name__
     if base in INDEXED:
         return any(tensor.dtype in (torch.bool, torch.uint8) for tensor in tensors_in([args[1]]))
+    if base == "one_hot":
+        return bool(args[1] == -1)
     if base == "repeat_interleave":
         return not operator.name.endswith("self_int") and kwargs.get("output_size") is None
     return operator.returns_number or operator.shape_by_value or base == "histc"

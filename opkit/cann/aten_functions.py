@@ -32,7 +32,32 @@ def _soft_margin_loss_backward(
     return grad / self.numel() if reduction == 1 else grad
 
 
+def _mm(self: torch.Tensor, mat2: torch.Tensor, out_dtype: torch.dtype) -> torch.Tensor:
+    return self.to(out_dtype) @ mat2.to(out_dtype)
+
+
+def _addmm(
+    self: torch.Tensor,
+    mat1: torch.Tensor,
+    mat2: torch.Tensor,
+    out_dtype: torch.dtype,
+    *,
+    beta: Any,
+    alpha: Any,
+) -> torch.Tensor:
+    return beta * self.to(out_dtype) + alpha * _mm(mat1, mat2, out_dtype)
+
+
+def _masked_scale(self: torch.Tensor, mask: torch.Tensor, scale: float) -> torch.Tensor:
+    return self * mask.to(self.dtype) * scale
+
+
 HOST_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "aten::_masked_scale": _masked_scale,
+    "aten::addmm.dtype": _addmm,
+    "aten::baddbmm.dtype": _addmm,
+    "aten::bmm.dtype": _mm,
     "aten::matmul_backward": _matmul_backward,
+    "aten::mm.dtype": _mm,
     "aten::soft_margin_loss_backward": _soft_margin_loss_backward,
 }

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from opkit.cann import device, npu_inference_attention
+from opkit.cann.aten import uncomputed_operators
 from opkit.cann.library import standin
 from opkit.cann.operators import fill_defaults, find_operator, is_written
 from opkit.cann.views import POISON, TaskViews, fill_bytes, tensors_in
@@ -40,7 +41,7 @@ def install_npu_values() -> int:
         return 0
     names = _own_kernels()
     if _library is None:
-        _library = {space: torch.library.Library(space, "IMPL") for space in _NAMESPACES}
+        _library = {space: torch.library.Library(space, "IMPL") for space in (*_NAMESPACES, "aten")}
         for name in names:
             kernel = _kernel(name, get_kernel(name, "PrivateUse1"))
             space, _, short = name.partition("::")
@@ -57,7 +58,7 @@ def _own_kernels() -> list[str]:
         name
         for name in torch._C._dispatch_get_all_op_names()
         if name.partition("::")[0] in _NAMESPACES and has_kernel(name, "PrivateUse1") and name not in _TELLS
-    ]
+    ] + uncomputed_operators()
 
 
 _NAMESPACES = ("npu", "atb")
@@ -252,6 +253,10 @@ def _rotary_mul(given: dict[str, Any]) -> list[torch.Tensor]:
     return [given["input"] * given["r1"] + torch.cat([-second, first], -1) * given["r2"]]
 
 
+def _cast(given: dict[str, Any]) -> list[torch.Tensor]:
+    return [given["input"].to(given["dtype"])]
+
+
 def _scatter_update(given: dict[str, Any]) -> list[torch.Tensor]:
     """Each item of the batch gets its update at its own index along the axis."""
     done, updates, axis = given["input"].clone(), given["updates"], given["axis"]
@@ -269,6 +274,7 @@ def _scatter_nd_update(given: dict[str, Any]) -> list[torch.Tensor]:
 
 VALUES: dict[str, Callable[[dict[str, Any]], Any]] = {
     **dict.fromkeys(npu_inference_attention.NAMES, npu_inference_attention.attention),
+    "npu::_npu_dtype_cast": _cast,
     "npu::npu_fusion_attention": _attention,
     "npu::npu_fusion_attention_grad_v3": _attention_grad,
     "npu::npu_fusion_attention_v3": _attention,

@@ -70,7 +70,8 @@ def bind_reference(name: str, function: Function | None, *, replace: bool = Fals
         _drop(name)
         namespace, _, short = name.partition("::")
         library = torch.library.Library(namespace, "IMPL")
-        library.impl(short, _kernel(operator, function), "PrivateUse1")
+        # Library.impl would refuse to replace a kernel in Python before torch 2.8.
+        library.m.impl(short, "PrivateUse1", _kernel(operator, function))
         _bindings[name] = _Binding(operator, function, library)
 
 
