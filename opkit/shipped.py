@@ -1,7 +1,8 @@
 """Finds the rule files that ship with opkit: `yaml_schemas/<package>/*.yaml`.
 
 `exceptions.yaml` in the same directory is no rule file: it says which operators have no rule, and why.
-Neither is `cases_*.yaml`: those have the calls with which operators are proved that need no rule.
+Neither is `cases_*.yaml`: those have the calls with which operators are proved that need no rule, and
+`not_proved.yaml` says for which there is none.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from opkit.model.operator import OpSpec
 
 _EXCEPTIONS = "exceptions.yaml"
 _CASES = "cases_"
+_NOT_PROVED = "not_proved.yaml"
 
 
 def shipped_packages() -> tuple[str, ...]:
@@ -35,7 +37,8 @@ def rule_files(package: str) -> tuple[Path, ...]:
     Raises OpkitError when opkit ships none for it.
     """
     found = sorted((data_directory("yaml_schemas") / package).glob("*.yaml"))
-    files = tuple(p for p in found if p.name != _EXCEPTIONS and not p.name.startswith(_CASES))
+    others = (_EXCEPTIONS, _NOT_PROVED)
+    files = tuple(p for p in found if p.name not in others and not p.name.startswith(_CASES))
     if not files:
         raise OpkitError(
             f"opkit ships no rules for {package!r}", f"it has rules for {', '.join(shipped_packages())}"
@@ -58,6 +61,15 @@ def shipped_exceptions(package: str) -> Mapping[str, str]:
     Raises OpkitError for a file of another form, and for an operator that is listed twice.
     """
     return read_exceptions(data_directory("yaml_schemas") / package / _EXCEPTIONS)
+
+
+def not_proved(package: str) -> Mapping[str, str]:
+    """Read why `opkit prove PACKAGE` has no call of an operator, by operator name: no rule, or no case.
+
+    Raises OpkitError as `shipped_exceptions` does.
+    """
+    without_case = read_exceptions(data_directory("yaml_schemas") / package / _NOT_PROVED)
+    return {**without_case, **shipped_exceptions(package)}
 
 
 def read_exceptions(path: Path) -> Mapping[str, str]:

@@ -100,6 +100,9 @@ def _scope(reports: Sequence[Report], directory: str) -> Scope:
         directory=directory,
         declarations={_absolute(file, directory): digest for file, digest in declarations.items()},
         changed_since=scopes[0].changed_since,
+        installed=scopes[0].installed,
+        without=scopes[0].without,
+        not_proved=scopes[0].not_proved,
         nothing="" if any(report.proof.operators for report in reports) else scopes[0].nothing,
     )
 
@@ -126,6 +129,8 @@ def _belong_together(first: Report, other: Report) -> None:
             raise differ(f"the runtime's {name}", value, getattr(two.runtime, name))
     if one.stages != two.stages:
         raise differ("the stages asked for", one.stages or "all", two.stages or "all")
+    if one.scope.without != two.scope.without:
+        raise differ("what was left out", one.scope.without or "nothing", two.scope.without or "nothing")
     if one.scope.changed_since != two.scope.changed_since:
         raise differ("--changed-since", one.scope.changed_since or "-", two.scope.changed_since or "-")
     for file, digest in one.scope.declarations.items():

@@ -167,6 +167,8 @@ class Scope:
     installed: str = ""
     # Stages that were left out.
     without: tuple[str, ...] = ()
+    # Why the package's other operators were not tried, by name.
+    not_proved: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Give the report's form."""
@@ -174,6 +176,7 @@ class Scope:
             **vars(self),
             "declarations": dict(self.declarations),
             "without": list(self.without),
+            "not_proved": dict(self.not_proved),
             "shard": None if self.shard is None else list(self.shard),
             "subjects": [list(subject) for subject in self.subjects],
         }
@@ -343,6 +346,8 @@ class Request:
     without: tuple[str, ...] = ()
     # A directory for what stage cache hands to a second process; the runner makes it for one run.
     artifacts: str = ""
+    # What varied cases are drawn with.
+    seed: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Give the request as JSON values."""

@@ -25,6 +25,7 @@ from opkit.prove.plan import Plan, Work, installed, left_out, work
 from opkit.prove.protocol import Proof, Request, Scope
 from opkit.prove.result_cache import open_cache
 from opkit.prove.split import over_workers
+from opkit.shipped import not_proved
 
 # Called with (number of finished operator cases, number of all, what is running).
 Progress = Callable[[int, int, str], None]
@@ -66,7 +67,17 @@ def _scope(plan: Plan, todo: Work) -> Scope:
         nothing=todo.nothing,
         installed=installed(plan),
         without=() if plan.stages else left_out(plan),
+        not_proved=_not_proved(plan, todo),
     )
+
+
+def _not_proved(plan: Plan, todo: Work) -> Mapping[str, str]:
+    """Say why operators of an installed package are missing; nothing where somebody chose some of them."""
+    package = installed(plan)
+    if not package or plan.operators or plan.changed_since:
+        return {}
+    tried = {name for _, name, _ in todo.subjects}
+    return {name: why for name, why in not_proved(package).items() if name not in tried}
 
 
 class _Reporter:

@@ -18,7 +18,10 @@ def render(proof: Proof, width: int = WIDTH) -> str:
     modes = list(dict.fromkeys(mode.mode for operator in proof.operators for mode in operator.modes))
     table = _by_operator(proof)
     lines = list(_rows(table, modes, width))
+    lines += _not_proved(proof, width)
     lines += ["", *_totals(table, modes)]
+    if proof.scope.not_proved:
+        lines += [f"not run: {len(proof.scope.not_proved)} more, which were not tried"]
     lines += (
         [f"left out: stage {', '.join(proof.scope.without)}; `--also` has it run"]
         if proof.scope.without
@@ -26,6 +29,19 @@ def render(proof: Proof, width: int = WIDTH) -> str:
     )
     lines += textwrap.wrap(summary_line(proof), width)
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _not_proved(proof: Proof, width: int) -> Iterator[str]:
+    """List the operators that were not tried, by the reason."""
+    about: dict[str, list[str]] = {}
+    for name, reason in sorted(proof.scope.not_proved.items()):
+        about.setdefault(reason, []).append(name)
+    for reason, names in sorted(about.items(), key=lambda item: item[1]):
+        text = f"not run: {', '.join(names)}"
+        yield from textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
+        yield from textwrap.wrap(
+            f"because {reason}", width, initial_indent="    ", subsequent_indent="      "
+        )
 
 
 def _by_operator(proof: Proof) -> dict[_Name, dict[str, list[tuple[str, ModeResult]]]]:

@@ -13,7 +13,7 @@ from opkit.errors import OpkitError
 from opkit.prove.plan import Plan, read, work
 from opkit.prove.protocol import BREAKS, ENTERS, Proof
 from opkit.prove.runner import prove
-from opkit.shipped import case_files, rule_files, shipped_rules
+from opkit.shipped import case_files, not_proved, rule_files, shipped_rules
 
 PACKAGE = ("torch_npu",)
 
@@ -114,3 +114,9 @@ def test_the_screen_shows_a_table() -> None:
     assert done.exit_code == 0, done.output
     assert re.search(r"^npu_mish +proved$", done.output, re.MULTILINE)
     assert "npugraph_ex: 1 operator: 1 proved" in done.output
+
+
+def test_there_is_a_reason_why_others_are_not_proved() -> None:
+    reasons = not_proved("torch_npu")
+    assert "save_npugraph_tensor" in reasons
+    assert all(len(reason) > 10 for reason in reasons.values())

@@ -57,3 +57,16 @@ def test_nothing_to_prove() -> None:
     assert table(nothing="no operator has changed since HEAD") == [
         "nothing to prove: no operator has changed since HEAD"
     ]
+
+
+def test_operators_that_were_not_tried_are_listed_with_the_reason() -> None:
+    why = {"g": "it has no case", "h": "it always raises", "i": "it has no case"}
+    lines = table(operator("f", "one", ge=GOOD), not_proved=why)
+    start = lines.index("not run: g, i")
+    assert lines[start : start + 4] == [
+        "not run: g, i",
+        "    because it has no case",
+        "not run: h",
+        "    because it always raises",
+    ]
+    assert "not run: 3 more, which were not tried" in lines
