@@ -127,13 +127,16 @@ def _test_case(
 def _gate_case(suite: ElementTree.Element, title: str, file: str, proof: Proof, operator: str) -> None:
     """Give one test case for an operator: promise and evidence are the same."""
     case = ElementTree.SubElement(suite, "testcase", classname=_xml(title), name=_xml(f"{operator}[gate]"))
-    for found in proof.gate or ():
-        if found.operator == operator and found.mark is not None and found.mark.file == file:
-            tag = "failure" if found.severity is Severity.ERROR else "system-out"
+    own = [
+        f for f in proof.gate or () if f.operator == operator and f.mark is not None and f.mark.file == file
+    ]
+    for tag, is_error in (("failure", True), ("system-out", False)):
+        some = [found for found in own if (found.severity is Severity.ERROR) == is_error]
+        if some:
             item = ElementTree.SubElement(case, tag)
-            item.text = _xml(f"{found.mark}: {found.message}\nhelp: {found.help}")
-            if tag == "failure":
-                item.set("message", _xml(found.message.splitlines()[0]))
+            item.text = _xml("\n".join(f"{f.mark}: {f.code} {f.message}\nhelp: {f.help}" for f in some))
+            if is_error:
+                item.set("message", _xml(some[0].message.splitlines()[0]))
 
 
 def _count(target: ElementTree.Element, tree: ElementTree.Element) -> None:
