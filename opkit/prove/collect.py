@@ -26,6 +26,8 @@ from opkit.prove.selection import stages_to_run, why_not_asked
 Subject = tuple[str, str, str]
 # The stage that a second process judges.
 SECOND = "cache"
+# The stage in which other operators share the graph.
+TOGETHER = "composition"
 
 
 class Collector:
@@ -49,6 +51,8 @@ class Collector:
         self.judged: list[Subject] = []
         # When the results were found that were taken from the cache.
         self.proved_at: dict[Subject, str] = {}
+        # Subjects that died in a graph with other operators, and how.
+        self.alone: dict[Subject, str] = {}
         # Subjects that the first style alone judges, and why.
         self.elsewhere: dict[Subject, str] = {}
         # What the running worker is at: (subject, stage).
@@ -104,6 +108,8 @@ class Collector:
             return
         if current is not None:
             subject, stage = current
+            if self._with_others(subject, stage, death):
+                return
             self.stages[subject][stage] = _ending(stage, death)
             self._finish(subject)
             return
@@ -117,6 +123,18 @@ class Collector:
             first = self._stages()[0]
             self.stages[subject][first] = _ending(first, death, "registration: ")
             self.finished[subject] = None
+
+    def _with_others(self, subject: Subject, stage: str, death: str) -> bool:
+        """Tell whether another operator of the graph may have been it: then one more try without is due."""
+        if stage != TOGETHER or not self.request.company or subject in self.alone:
+            return False
+        self.alone[subject] = death
+        self.stages[subject], self.notes[subject], self.omitted[subject] = {}, [], {}
+        how = death.splitlines()[0].split(";")[0]
+        self.notes[subject].append(
+            f"not proved in one graph with other operators of the file: with them {how}"
+        )
+        return True
 
     def _finish(self, subject: Subject) -> None:
         self.finished[subject] = None

@@ -20,9 +20,11 @@ HOLDS = (ENTERS, PROVED)
 MODES = ("npugraph_ex", "ge")
 # In the order they run; a stage that is not proved stops the ones after it.
 STAGES: Mapping[str, tuple[str, ...]] = {
-    "npugraph_ex": ("schema", "meta", "host", "dynamo", "npugraph_ex", "values", "composition", "cache"),
-    "ge": ("schema", "meta", "host", "dynamo", "ge", "values", "composition", "cache"),
-}
+    "npugraph_ex": (
+        "schema", "meta", "host", "variations", "dynamo", "npugraph_ex", "values", "composition", "cache",
+    ),
+    "ge": ("schema", "meta", "host", "variations", "dynamo", "ge", "values", "composition", "cache"),
+}  # fmt: skip
 # Stages that are no part of a proof unless somebody asks for them (`--stage`, `--also`).
 ON_REQUEST: frozenset[str] = frozenset({"cache"})
 # Bumped whenever a key of the report changes its meaning or goes away.
@@ -340,6 +342,8 @@ class Request:
     # Operators (file, operator) to register although others prove them: stage composition puts an operator
     # into one graph with others of its file, and must find the same ones wherever the work is split.
     company: tuple[tuple[str, str], ...] = ()
+    # Subjects not to be put into one graph with others: in a first try that took the process down.
+    alone: tuple[tuple[str, str, str], ...] = ()
     # The installed package whose operators are proved as it registered them, with opkit's rules for it.
     installed: str = ""
     # Stages that are left out of the whole proof.
@@ -364,6 +368,7 @@ class Request:
                 "stages": tuple(value["stages"]),
                 "also": tuple(value["also"]),
                 "without": tuple(value["without"]),
+                "alone": tuple((file, name, case) for file, name, case in value["alone"]),
                 "company": tuple((file, name) for file, name in value["company"]),
                 "subjects": tuple((file, name, case) for file, name, case in value["subjects"]),
             }

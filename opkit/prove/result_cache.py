@@ -68,7 +68,7 @@ class ResultCache:
         if collector.runtime is None or collector.runtime.kind != "stand-in":
             return
         runtime = {"event": "runtime", **vars(collector.runtime)}
-        for subject in collector.judged:
+        for subject in (s for s in collector.judged if s not in collector.alone):
             key = self._key(collector.request, subject)
             events = collector.events[subject]
             if key is None or any(text in str(events) for text in _OF_THE_MACHINE):

@@ -112,9 +112,10 @@ def _run(
     with TemporaryDirectory(prefix=f"opkit-worker-{os.getpid()}-") as folder:
         run = partial(run_worker, take=take, timeout=timeout, memory=memory)
         while (remaining := collector.remaining()) and not stop.is_set():
-            request = replace(collector.request, subjects=remaining, artifacts=folder)
+            alone = tuple(collector.alone)
+            request = replace(collector.request, subjects=remaining, artifacts=folder, alone=alone)
             _ended(collector, run("opkit.prove.worker", request.to_json()))
-            if collector.remaining() == remaining:
+            if collector.remaining() == remaining and tuple(collector.alone) == alone:
                 # Unreachable unless a worker ends well without judging anything; never loop on that.
                 raise OpkitError("a prover process ended without judging anything")
             _second(collector, request, run, stop)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import opkit
 from opkit.prove.collect import Collector, assemble
 from opkit.prove.plan import Plan
@@ -139,3 +141,26 @@ def test_json() -> None:
     assert mode["verdict"] == "enters"
     assert mode["stages"][0] == {"name": "schema", "verdict": "proved", "evidence": {}, "reason": ""}
     assert Request.from_json(request().to_json()) == request()
+
+
+def test_another_operator_of_the_graph_may_have_been_it() -> None:
+    collector = Collector(replace(request(), company=(F[:2], G[:2])))
+    before = [stage for stage in STAGES["ge"] if stage not in ("composition", "cache")]
+    for name in before:
+        collector.take(event("stage", stage=proved(name).to_json()))
+    collector.take(event("begin", stage="composition", style="library"))
+    collector.ended("the process died of signal SIGABRT; its last output:\n  text")
+    # It is tried once more, without the others.
+    assert collector.remaining() == (F, G)
+    assert list(collector.alone) == [F]
+    complete(collector, F)
+    result = collector.result(F)
+    assert result.verdict == ENTERS
+    [note] = result.notes
+    assert note.startswith("not proved in one graph with other operators of the file: with them the process")
+    # Should it die alone, it is its own failure.
+    collector = Collector(replace(request(), company=(F[:2], G[:2])))
+    for _ in range(2):
+        collector.take(event("begin", stage="composition", style="library"))
+        collector.ended("the process died of signal SIGABRT")
+    assert collector.result(F).verdict == BREAKS
