@@ -22,7 +22,7 @@ $(READY): pyproject.toml
 demo: $(READY)
 	@mkdir -p report
 	$(BIN)/opkit prove samples/my_op/ops.yaml samples/my_inplace/ops.yaml \
-	    --report html:report/proof.html --report json:report/proof.json
+	    --gate --report html:report/proof.html --report json:report/proof.json
 
 ## Run every test. PYTEST_ARGS is handed to pytest.
 test: $(READY)

@@ -22,6 +22,8 @@ def prove(
     operators: Sequence[str] | None = None,
     modes: Sequence[str] = MODES,
     stages: Sequence[str] = (),
+    also: Sequence[str] = (),
+    gate: bool = False,
     styles: Sequence[str] | None = None,
     imports: Sequence[str | PathLike[str]] = (),
     namespace: str = "npu",
@@ -29,7 +31,8 @@ def prove(
 ) -> Proof:
     """Prove the operators of one YAML file or several, as `opkit prove` does.
 
-    `package`, `operators`, `modes`, `stages`, `styles`, `imports` and `namespace` are the command's options.
+    `package`, `operators`, `modes`, `stages`, `also`, `gate`, `styles`, `imports` and `namespace` are the
+    command's options; with `gate`, `holds` tells whether promise and evidence are the same.
     The result tells `enters`, `explain()` and `to_json()`, and `holds` where only some stages were asked for:
 
         proof = prove("ops.yaml", operators=["my_op"])
@@ -42,12 +45,13 @@ def prove(
     from opkit.prove.runner import prove as run
 
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-    return run(
+    proof = run(
         Plan(
             files=tuple(os.fspath(p) for p in paths),
             operators=tuple(operators or ()),
             modes=tuple(modes),
             stages=tuple(stages),
+            also=tuple(dict.fromkeys((*also, "cache") if gate else also)),
             styles=None if styles is None else tuple(styles),
             namespace=namespace,
             package=None if package is None else os.fspath(package),
@@ -55,6 +59,11 @@ def prove(
             timeout=timeout,
         )
     )
+    if not gate:
+        return proof
+    from opkit.prove.gate import gated
+
+    return gated(proof)
 
 
 def judge(
