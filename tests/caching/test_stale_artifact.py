@@ -1,4 +1,4 @@
-"""A changed operator: a plain `cache_compile` takes the old artifact, with `opkit.cache_dir` it compiles anew."""
+"""A changed operator: a plain `cache_compile` takes the old artifact, `opkit.cache_dir` makes a new one."""
 
 from __future__ import annotations
 
