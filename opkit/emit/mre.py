@@ -83,10 +83,10 @@ def emit(spec: OpSpec, mode: str, namespace: str, package: str) -> str:
         title="GE" if mode == "ge" else mode,
         mode=mode,
         imports=_imports(spec.reference, mode, package),
-        inputs="\n".join(f"        {quoted(n)}: {v}," for n, v in _inputs(schema, case)),
+        inputs="\n".join(f"        {quoted(n)}: {v}," for n, v in case_inputs(schema, case)),
         python=qualified.python,
-        parameters=", ".join(_names(schema)),
-        arguments=", ".join(_arguments(schema)),
+        parameters=", ".join(call_names(schema)),
+        arguments=", ".join(call_arguments(schema)),
         arguments_of_use=", ".join(use),
         steps=(_GE if mode == "ge" else _NPUGRAPH_EX).rstrip("\n"),
         written="".join(
@@ -111,7 +111,7 @@ def _imports(reference: EntryPoint, mode: str, package: str) -> str:
     return "from pathlib import Path\n\n" + "\n".join([*sorted(plain), *sorted(named)]) + "\n"
 
 
-def _inputs(schema: OperatorSchema, case: Case) -> list[tuple[str, str]]:
+def case_inputs(schema: OperatorSchema, case: Case) -> list[tuple[str, str]]:
     """Print a value for every argument: the case's, else the schema's default."""
     given = dict(case.inputs)
     sizes = {name: sizes[0] for name, sizes in case.dims}
@@ -149,10 +149,12 @@ def _tensor(spec: TensorSpec, dims: list[int]) -> str:
     return f"torch.rand({shape})" + ("" if spec.dtype == "float32" else f".to(torch.{spec.dtype})")
 
 
-def _names(schema: OperatorSchema) -> list[str]:
+def call_names(schema: OperatorSchema) -> list[str]:
+    """List the parameters of a function that takes the operator's arguments."""
     star = ["*"] if schema.keyword_only else []
     return [*(a.name for a in schema.positional), *star, *(a.name for a in schema.keyword_only)]
 
 
-def _arguments(schema: OperatorSchema) -> list[str]:
+def call_arguments(schema: OperatorSchema) -> list[str]:
+    """List what that function passes on."""
     return [*(a.name for a in schema.positional), *(f"{a.name}={a.name}" for a in schema.keyword_only)]

@@ -74,5 +74,6 @@ def _command(operator: OperatorResult, plan: Plan) -> str:
     if plan.package:
         words += ["--package", plan.package]
     words += [word for name in plan.imports for word in ("--import", name)]
+    words += ["--seed", str(plan.seed)] if plan.seed else []
     words += [word for name in plan.stages for word in ("--stage", name)]
     return shlex.join(words)

@@ -16,7 +16,7 @@ from opkit.prove.split import Shard, Subject, of_shard
 
 STYLES = ("library", "custom-op")
 # Stages that would make the proof of a whole installed package take much longer: part of it when asked for.
-SLOW = ("composition",)
+SLOW = ("composition", "variations")
 
 
 class InvalidDeclaration(OpkitError):
@@ -48,6 +48,8 @@ class Plan:
     namespace: str = "npu"
     package: str | None = None
     imports: tuple[str, ...] = ()
+    # What varied cases are drawn with: the same seed gives the same cases.
+    seed: int = 0
     # Seconds without any news from a worker after which it counts as hung.
     timeout: float = 120.0
     # Worker processes at a time; None is one for each core.
@@ -201,6 +203,7 @@ def _requests(
             company=company if "composition" in stages_to_run(mode, plan.stages, plan.also, without) else (),
             installed=installed(plan),
             without=without,
+            seed=plan.seed,
         )
         for mode in modes_to_run(plan.modes, plan.stages)
         for style in styles

@@ -13,13 +13,14 @@ from opkit.model.operator import OpSpec
 from opkit.prove.protocol import ON_REQUEST, STAGES
 
 # Stages that find the same in every mode, so that one mode is enough when no other stage is asked for.
-SHARED = ("schema", "meta", "host")
+SHARED = ("schema", "meta", "host", "variations")
 # What a stage cannot do without: `schema` finds the operator, and `host` finds out which values it takes.
 # A stage that is not here needs all that come before it.
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "schema": (),
     "meta": ("schema",),
     "host": ("schema",),
+    "variations": ("schema", "host"),
     "dynamo": ("schema", "host"),
     "npugraph_ex": ("schema", "host"),
     "ge": ("schema", "host"),

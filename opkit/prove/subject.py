@@ -27,8 +27,14 @@ class Setting:
     functions: Mapping[EntryPoint, Function] = field(default_factory=dict)
     # All operators of the worker, in the order of their files.
     others: tuple[Declared, ...] = ()
+    # What varied cases are drawn with.
+    seed: int = 0
+    # Modules and files of the user that define operators.
+    imports: tuple[str, ...] = ()
     # Where stage cache leaves what a second process takes; private to this user.
     artifacts: str = ""
+    # The stages that were asked for by name.
+    asked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,8 @@ class Subject:
     signed: bool = True
     # Whether the operator draws from the NPU's generator, so that no two calls give the same.
     random: bool = False
+    # The smallest case on which a stage saw a difference, for the script that reproduces it.
+    failing: Case | None = None
     # What ran and what it gave, for the values stage: (inputs before, results, inputs after), all on the CPU.
     runs: list[Run] = field(default_factory=list)
 

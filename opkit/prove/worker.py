@@ -6,6 +6,7 @@ output away, so nothing that torch prints can be taken for a finding.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from opkit.prove.cases import Candidate, NoCase, candidates, chosen_case, shown
 from opkit.prove.internal import InternalError, unexpected
 from opkit.prove.protocol import FAILED, PROVED, Request, StageResult, not_run
 from opkit.prove.selection import promised, stages_to_run
+from opkit.prove.reproduce import with_script
 from opkit.prove.setup import Setup
 from opkit.prove.subject import Declared, Setting, Subject, first_line, on_npu, without_own_lines
 from opkit.prove.values import Inputs
@@ -91,7 +93,15 @@ def _prove(request: Request, channel: Channel) -> None:
     declared = {item.identity: item for item in setup.run()}
     functions = setup.functions(list(declared.values()))
     setting = Setting(
-        request.mode, runtime, watch, functions, tuple(declared.values()), artifacts=request.artifacts
+        request.mode,
+        runtime,
+        watch,
+        functions,
+        tuple(declared.values()),
+        artifacts=request.artifacts,
+        seed=request.seed,
+        imports=request.imports,
+        asked=request.stages,
     )
     for file, name, case in request.subjects:
         item, found = _found(declared, file, name, case)
@@ -102,7 +112,8 @@ def _prove(request: Request, channel: Channel) -> None:
             continue
         also = request.also if request.stages else (*request.also, *promised(item.spec))
         stages = stages_to_run(request.mode, request.stages, also, request.without)
-        Judge(channel, setting, item, identity, stages).judge(found)
+        mine = replace(setting, others=()) if (file, name, case) in request.alone else setting
+        Judge(channel, mine, item, identity, stages).judge(found)
 
 
 def _found(
@@ -148,7 +159,7 @@ class Judge:
             self._begin(name)
             if self._omit(name, subject):
                 continue
-            result = self._run(name, subject)
+            result = with_script(self._run(name, subject), subject)
             if name == "cache" and result.verdict == PROVED:
                 # So far only the half of it: a second process takes what this one wrote.
                 self.channel.send("pending", stage=name, **self.identity)
@@ -213,6 +224,9 @@ class Judge:
         if subject.case.raises:
             if name not in ("schema", "meta", "host"):
                 reason = "the case is one that the operator refuses: no graph was tried"
+        elif name == "variations":
+            if importlib.util.find_spec("hypothesis") is None:
+                reason = "no varied cases were drawn: hypothesis is not installed (pip install 'opkit[npu]')"
         elif name == "composition":
             chosen = chosen_case(self.declared.spec)
             if subject.case.name != chosen:
@@ -254,8 +268,6 @@ def _succeeds(action: Callable[[], object]) -> bool:
 
 def _stage_function(name: str) -> Callable[[Subject], StageResult]:
     """Import a stage when it is needed: torchair must not be imported in an npugraph_ex worker."""
-    import importlib
-
     run: Callable[[Subject], StageResult] = importlib.import_module(f"opkit.prove.stages.{name}").run
     return run
 

@@ -154,6 +154,10 @@ def _cache(evidence: Mapping[str, Any]) -> str:
     return "; ".join([*parts, f"a plain call: {evidence.get('plain call', '')}"])
 
 
+def _counted(calls: Mapping[str, int] | str) -> str:
+    return calls if isinstance(calls, str) else ", ".join(f"{n} {what}" for what, n in calls.items())
+
+
 _SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "schema": lambda e: "registered as declared",
     "meta": _outputs,
@@ -163,6 +167,7 @@ _SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "ge": _ge,
     "values": lambda e: f"equal to {e.get('reference')}: {', '.join(e.get('compared', []))}",
     "cache": _cache,
+    "variations": lambda e: f"seed {e.get('seed')}: {_counted(e.get('calls', {}))}",
     "composition": lambda e: "; ".join(e.get("contexts", [])),
 }
 

@@ -7,8 +7,9 @@ the arguments before and after with what the schema declares as written.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opkit.prove import capture, fake, kernels
@@ -52,6 +53,8 @@ def run(subject: Subject) -> StageResult:
     evidence["written"] = [place(path) for path in first.written]
     evidence["calls"] = len(calls) + 1
     wrong = wrong or _unwritten(subject, calls)
+    if not wrong and NAME in subject.setting.asked:
+        wrong = _varied(subject, evidence)
     return failed(NAME, wrong, **evidence) if wrong else proved(NAME, **evidence)
 
 
@@ -212,6 +215,29 @@ def _unwritten(subject: Subject, calls: list[_Call]) -> str:
         f"no value of {place(left[0])} changed in any call, and the schema says that it is written; write a "
         "case with values that the kernel changes, or drop the (a!) if it never does"
     )
+
+
+def _varied(subject: Subject, evidence: dict[str, Any]) -> str:
+    """Compare kernel and Meta kernel in every variation of the case, as `opkit audit --host` does.
+
+    Only where this stage is asked for by name: it is a question about the Meta kernel, and takes many calls.
+    """
+    from opkit.audit.host import compare
+    from opkit.audit.protocol import GOOD
+    from opkit.audit.variations import variations
+
+    if not has_meta(subject.name):
+        return ""
+    spec = replace(subject.spec, cases=(subject.case,))
+    counts: Counter[str] = Counter()
+    for variation in variations(spec):
+        found = compare(variation, spec, subject.operator, subject.operator, primary=False)
+        counts[found.verdict] += 1
+        if found.verdict not in GOOD:
+            wrong = found.verdict.replace("rule", "Meta kernel").replace("host", "kernel")
+            return f"{found.call}: {wrong}: the kernel gives {found.host}; the Meta kernel {found.rule}"
+    evidence["variations"] = dict(counts)
+    return ""
 
 
 def _aliases(results: list[Any], given: Inputs) -> str:
