@@ -130,6 +130,7 @@ def _operator(proof: Proof, results: Sequence[OperatorResult]) -> dict[str, Any]
         "place": where,
         "declaration": first.declaration,
         "marks": list(_marks(results)),
+        "reasons": list(dict.fromkeys(reasons)),
         "sources": list(_sources(results)),
         "runs": runs,
         "text": " ".join([first.name, where, *dict.fromkeys(reasons)])[:2000],
@@ -188,14 +189,14 @@ def _run(operator: OperatorResult) -> dict[str, Any]:
 
 def _script(mode: ModeResult) -> str:
     """Find the script that shows the failure, which the stage that failed may carry."""
-    found = (stage.evidence.get("reproduce") for stage in mode.stages)
+    found = (stage.evidence.get("script") for stage in mode.stages)
     return next((text for text in found if isinstance(text, str)), "")
 
 
 def _stage(stage: StageResult, mode: str) -> dict[str, Any]:
     evidence = stage.evidence
     lines, nodes, tasks = evidence.get("graph"), evidence.get("ir"), evidence.get("tasks")
-    shown = {*_EXHIBITS, "reproduce", *(["tasks"] if isinstance(tasks, list) else [])}
+    shown = {*_EXHIBITS, "script", *(["tasks"] if isinstance(tasks, list) else [])}
     graphs = [
         (f"FX graph {key}", evidence[key]) for key in (_BEFORE, _AFTER) if isinstance(evidence.get(key), str)
     ]

@@ -58,6 +58,7 @@ CHINESE: Mapping[str, str] = {
     "Smallest script": "最小复现脚本",
     "from the cache": "来自缓存",
     "no argument": "无参数",
+    "more reasons": "个其他原因",
     # stages
     "schema": "算子原型 (schema)",
     "meta": "Meta 推导",
@@ -68,6 +69,7 @@ CHINESE: Mapping[str, str] = {
     "values": "数值比对",
     "composition": "组合场景",
     "cache": "编译缓存",
+    "variations": "输入变化",
     # evidence
     "FX graph before functionalization": "函数化之前的 FX 图",
     "FX graph after functionalization": "函数化之后的 FX 图",
