@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -34,20 +33,20 @@ class Failure:
     imports: tuple[str, ...] = ()
 
 
-_GRAPH = '''\
+_GRAPH = """\
 compiled = torch.compile(model, backend={backend}, fullgraph=True, dynamic=False)
 for step in ("first call", "second call"):
     eager, graph = to("npu"), to("npu")
     torch.testing.assert_close(compiled(**graph), model(**eager))
     torch.testing.assert_close(graph, eager)
-'''
-_META = '''\
+"""
+_META = """\
 with FakeTensorMode() as mode:
     meta = model(**{n: tree_map_only(torch.Tensor, mode.from_tensor, v) for n, v in to("npu").items()})
 kernel = model(**to("npu"))
 same = [(a.shape, a.dtype) == (b.shape, b.dtype) for a, b in zip(tree_leaves(meta), tree_leaves(kernel))]
 assert all(same), f"Meta kernel: {meta}, kernel: {kernel}"
-'''
+"""
 
 
 def emit(failure: Failure) -> str:

@@ -49,7 +49,7 @@ def candidates(spec: OpSpec) -> tuple[Candidate | NoCase, ...]:
 
 
 def chosen_case(spec: OpSpec) -> str:
-    """Name the case with which an operator is put into models: the first that calls it, bare if there is one."""
+    """Name the case with which an operator is put into models: the first, without `call:` if it can be."""
     found = [c for c in candidates(spec) if isinstance(c, Candidate) and not c.alternatives[0][1].raises]
     bare = [c for c in found if c.alternatives[0][1].call is None]
     return (bare or found)[0].name if found else ""

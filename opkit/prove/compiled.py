@@ -11,6 +11,8 @@ from opkit.prove import capture, kernels
 from opkit.prove.contexts import Context, Operator
 from opkit.prove.operands import flat
 
+Evidence = dict[str, Any]
+
 
 class Backend(Protocol):
     """Compiles models and tells what became of them."""
@@ -30,7 +32,7 @@ class Backend(Protocol):
     def ended(self, op: Operator) -> None:
         """Note that it ended."""
 
-    def entered(self, op: Operator, some: list[Context], calls: Counter[str], evidence: dict[str, Any]) -> str:
+    def entered(self, op: Operator, some: list[Context], calls: Counter[str], evidence: Evidence) -> str:
         """Judge the first call: is every one of `calls` in the graph?"""
 
     def replayed(self, op: Operator, evidence: dict[str, Any]) -> str:
@@ -100,7 +102,7 @@ class _Captured:
         after = kernels.calls(op.subject)
         self.host = None if self.host is None or after is None else after - self.host
 
-    def entered(self, op: Operator, some: list[Context], calls: Counter[str], evidence: dict[str, Any]) -> str:
+    def entered(self, op: Operator, some: list[Context], calls: Counter[str], evidence: Evidence) -> str:
         problem = self.recorder.problem()
         if not problem and self.recorder.replayable != 1:
             problem = f"{self.recorder.replayable} captured graphs with a replay function instead of one"
@@ -177,7 +179,7 @@ class _Ge:
     def ended(self, op: Operator) -> None:
         pass
 
-    def entered(self, op: Operator, some: list[Context], calls: Counter[str], evidence: dict[str, Any]) -> str:
+    def entered(self, op: Operator, some: list[Context], calls: Counter[str], evidence: Evidence) -> str:
         from opkit.emit.ge_binding import bind
 
         trace = self.recorder.trace

@@ -327,6 +327,7 @@ def _together(op: Operator, others: Mapping[str, Operator]) -> Context | Refused
     name = "with other operators of the file in one graph"
     if not others:
         return Refused(name, "no other operator of the file can be in this process's graph")
+
     def forward(values: Values) -> list[Any]:
         values = own_copies(op, values)
         found: list[Any] = []

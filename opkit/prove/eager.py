@@ -120,12 +120,14 @@ def _on_cpu(op: Operator, seed: int) -> Operator:
 
 def wanted(some: list[Context], op: Operator, twin: Twin | None, seed: int) -> list[Outcome]:
     """Give what each context should have given."""
-    return [
-        twin.run(context, seed)
-        if twin is not None and context.name in twin.built and all(o.subject.declared.reference is not None for o in context.others)
-        else run(combined([context]), [context], op)[0][0]
-        for context in some
-    ]
+
+    def one(context: Context) -> Outcome:
+        referenced = all(other.subject.declared.reference is not None for other in context.others)
+        if twin is not None and context.name in twin.built and referenced:
+            return twin.run(context, seed)
+        return run(combined([context]), [context], op)[0][0]
+
+    return [one(context) for context in some]
 
 
 def has_values(subject: Subject) -> bool:

@@ -81,7 +81,8 @@ def _cases(schema: OperatorSchema, case: Case) -> Any:
         )
         return _with_sizes(drawn, sizes)
 
-    return st.builds(made, st.fixed_dictionaries(dims), st.fixed_dictionaries(dtypes), st.fixed_dictionaries(values))
+    parts = (st.fixed_dictionaries(drawn) for drawn in (dims, dtypes, values))
+    return st.builds(made, *parts)
 
 
 def _with_sizes(case: Case, sizes: dict[str, int]) -> Case:

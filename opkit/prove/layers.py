@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def module_of(call: Callable[[dict[str, Any]], Any], owned: Mapping[str, Any], written: frozenset[str]) -> Any:
+def module_of(
+    call: Callable[[dict[str, Any]], Any], owned: Mapping[str, Any], written: frozenset[str]
+) -> Any:
     """Make a module with a method `attend` that calls an operator with the tensors it owns.
 
     What the operator writes is a buffer, and so is what cannot have a gradient.

@@ -55,7 +55,7 @@ def _plain(case: Case) -> Case:
 
 
 def scripts(proof: Proof) -> Iterator[tuple[str, str]]:
-    """List (file name, text) of every script in a report; a failure that all modes found gives one for each."""
+    """List (file name, text) of every script in a report."""
     for operator in proof.operators:
         for mode in operator.modes:
             for stage in mode.stages:
@@ -74,7 +74,9 @@ def write_scripts(proof: Proof, directory: Path) -> list[Path]:
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OpkitError(f"{directory} cannot be made: {error.strerror}", "give another directory") from error
+            raise OpkitError(
+                f"{directory} cannot be made: {error.strerror}", "give another directory"
+            ) from error
         write_report(directory / name, text)
         paths.append(directory / name)
     return paths

@@ -22,8 +22,8 @@ from opkit.prove import kernels
 from opkit.prove.cases import Candidate, NoCase, candidates, chosen_case, shown
 from opkit.prove.internal import InternalError, unexpected
 from opkit.prove.protocol import FAILED, PROVED, Request, StageResult, not_run
-from opkit.prove.selection import promised, stages_to_run
 from opkit.prove.reproduce import with_script
+from opkit.prove.selection import promised, stages_to_run
 from opkit.prove.setup import Setup
 from opkit.prove.subject import Declared, Setting, Subject, first_line, on_npu, without_own_lines
 from opkit.prove.values import Inputs

@@ -63,7 +63,10 @@ def test_another_seed_judges_alike(proof: Proof, seed: int) -> None:
     from opkit.prove.runner import prove as run
 
     plan = Plan(
-        (str(VARIED / "ops.yaml"),), imports=(str(VARIED / "operators.py"),), stages=("variations",), seed=seed
+        (str(VARIED / "ops.yaml"),),
+        imports=(str(VARIED / "operators.py"),),
+        stages=("variations",),
+        seed=seed,
     )
     other = run(plan)
     names = [operator.name for operator in proof.operators]

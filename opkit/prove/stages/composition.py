@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opkit.prove import contexts, eager
+from opkit.prove.compare import same_bits
 from opkit.prove.compiled import Backend, backend_of
 from opkit.prove.contexts import Context, Operator, Refused
 from opkit.prove.neighbours import neighbours, teach
@@ -126,7 +127,7 @@ def _call(model: _Model, some: list[Context], compiled: Any, seed: int) -> str:
     got, after = eager.run(compiled, some, op)
     model.backend.ended(op)
     wrong = [place for (place, old), new in zip(op.subject.inputs(seed=seed).tensors(), after)
-             if not eager.compare.same_bits(old, new) and place[0] not in op.written]  # fmt: skip
+             if not same_bits(old, new) and place[0] not in op.written]  # fmt: skip
     if wrong:
         return f"the call wrote {wrong[0][0]}, which the schema declares as read-only"
     return eager.differs(some, got, want, op)
