@@ -78,6 +78,9 @@ def aten_operator(name: str) -> AtenOperator:
     )
 
 
+# Operators whose Meta kernels describe other results than the CPU kernels give, which leave unused ones empty.
+_META_DIFFERS = frozenset({"_embedding_bag", "_embedding_bag_forward_only"})
+
 # Operators that take index tensors, of the host as well; of these only a mask has the host wait for values.
 INDEXED = frozenset(
     {"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"}
@@ -216,6 +219,8 @@ class Call:
         """Results of the right dtype and size, from the Meta kernel or else from the CPU kernel on zeros."""
         kwargs = {key: value for key, value in self._kwargs.items() if key not in ("generator", "pin_memory")}
         args = [None if is_generator(value) else value for value in self._args]
+        if self._operator.overload._overloadpacket.__name__ in _META_DIFFERS:
+            return self._host.compute_on_zeros()
         try:
             return self._host.stored(call_meta(self._operator.overload, args, kwargs))
         except NotImplementedError:
