@@ -56,6 +56,18 @@ def _shard(_context: click.Context, _parameter: click.Parameter, value: str | No
     return Shard(int(found[1]), int(found[2]))
 
 
+def _sample(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> tuple[int, int] | None:
+    """Read `5` or `5:17`: how many mutants, and the seed that chooses them."""
+    if value is None:
+        return None
+    count, _, seed = value.partition(":")
+    if not count.isdecimal() or not (seed or "0").isdecimal() or int(count) < 1:
+        raise click.BadParameter("give a number of mutants, or NUMBER:SEED, such as 5:17")
+    return int(count), int(seed or 0)
+
+
 @click.command(name="prove")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option("--op", "operators", multiple=True, metavar="NAME", help="Only this operator; may be repeated.")
@@ -105,6 +117,13 @@ def _shard(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option(
     "--timeout", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Seconds for one stage."
 )
+@click.option("--seed", type=int, default=0, show_default=True, help="Draw other varied cases.")
+@click.option(
+    "--reproduce",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Write a script for each failure that a short one shows again.",
+)
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), help="Worker processes at a time.  [default: cores]"
 )
@@ -115,6 +134,12 @@ def _shard(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option("--stand-in", is_flag=True, help="Use the stand-in even where CANN is installed.")
 @click.option("--gate", is_flag=True, help="Compare with what `enters:` promises: see below.")
 @click.option("--self-test", is_flag=True, help="Prove that wrong operators do not enter: see below.")
+@click.option(
+    "--mutants",
+    metavar="N[:SEED]",
+    callback=_sample,
+    help="With --self-test, only N mutants of each operator and graph; another SEED chooses others.",
+)
 def command(
     files: tuple[str, ...],
     operators: tuple[str, ...],
@@ -129,6 +154,8 @@ def command(
     output_file: str | None,
     more: tuple[tuple[str, str], ...],
     timeout: float,
+    seed: int,
+    reproduce: str | None,
     jobs: int | None,
     memory: int | None,
     changed_since: str | None,
@@ -137,6 +164,7 @@ def command(
     stand_in: bool,
     gate: bool,
     self_test: bool,
+    mutants: tuple[int, int] | None,
 ) -> None:
     """Prove that each operator of FILES enters the npugraph_ex and the GE graph.
 
@@ -194,6 +222,7 @@ def command(
         package=package,
         imports=imports,
         timeout=timeout,
+        seed=seed,
         jobs=jobs,
         memory=memory,
         changed_since=changed_since or "",
@@ -212,13 +241,15 @@ def command(
     try:
         output.check()
         if self_test:
-            sys.exit(_self_test(plan, format_, output_file))
+            sys.exit(_self_test(plan, mutants, format_, output_file))
         proof = _prove(plan)
         if gate:
             from opkit.prove.gate import gated
 
             proof = gated(proof)
         output.write(proof)
+        if reproduce is not None:
+            _write_scripts(proof, Path(reproduce))
     except (OpkitError, OSError) as error:
         output.write_error(error)
         if isinstance(error, InvalidDeclaration):
@@ -227,6 +258,13 @@ def command(
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
     sys.exit(0 if proof.holds else 1)
+
+
+def _write_scripts(proof: Proof, directory: Path) -> None:
+    from opkit.prove.reproduce import write_scripts
+
+    for path in write_scripts(proof, directory):
+        click.echo(f"opkit run {path}", err=True)
 
 
 def _styles(style: str | None) -> tuple[str, ...] | None:
@@ -242,14 +280,15 @@ def _prove(plan: Plan) -> Proof:
         return prove(plan, progress)
 
 
-def _self_test(plan: Plan, format_: str, output_file: str | None) -> int:
+def _self_test(plan: Plan, mutants: tuple[int, int] | None, format_: str, output_file: str | None) -> int:
     """Run the self-test, write its report and give the exit status."""
     from opkit.files import write_report
     from opkit.prove.mutants.run import self_test
+    from opkit.prove.mutants.sample import Sample
     from opkit.report import kill_matrix
 
     with _progress() as progress:
-        matrix = self_test(plan, progress)
+        matrix = self_test(plan, progress, Sample(*mutants) if mutants else None)
     text = kill_matrix.render_json(matrix) if format_ == "json" else kill_matrix.render(matrix)
     if output_file is not None:
         write_report(Path(output_file), text)
@@ -268,6 +307,8 @@ def _progress() -> Iterator[Progress | None]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
+    # What the rest of the bar leaves; a second line would flicker.
+    room = max(20, console.width - 72)
     bar = Progress(
         TextColumn("proving"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
         TextColumn("{task.description}"),
@@ -276,7 +317,10 @@ def _progress() -> Iterator[Progress | None]:
     with bar:
         task = bar.add_task("starting", total=None)
         yield lambda done, total, what: bar.update(
-            task, completed=done, total=total or None, description=what
+            task,
+            completed=done,
+            total=total or None,
+            description=what if len(what) <= room else f"{what[: room - 1]}…",
         )
 
 
