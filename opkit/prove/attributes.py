@@ -31,7 +31,7 @@ def look_again(subject: Subject, binding: Binding, evidence: dict[str, Any]) -> 
     given = subject.inputs(seed=1)
     arguments = [argument for _, argument in binding.attributes]
     full, slots = given.full(), count(1)
-    changes = {a.name: list(_others(a, full[a.name], slots)) for a in arguments}
+    changes = {a.name: list(others(a, full[a.name], slots)) for a in arguments}
     together = {name: values[0] for name, values in changes.items() if values}
     if not together:
         return ""
@@ -114,7 +114,7 @@ def converted(subject: Subject, given: Inputs) -> tuple[GeGraph | str, ge_trace.
     return recorder.trace.graphs[0], recorder.trace
 
 
-def _others(argument: Argument, value: Any, slots: Iterator[int]) -> Iterator[Any]:
+def others(argument: Argument, value: Any, slots: Iterator[int]) -> Iterator[Any]:
     """List other values of an argument, the likeliest to tell most first; every value takes a slot."""
     yield from _other_values(argument.type, base_of(argument.type).name, value, slots)
 

@@ -10,7 +10,7 @@ from opkit.prove.observe import events
 
 # The device's code for an internal error: the stand-in's task raised. No runtime call has it during capture.
 _TASK_FAILED = 500000
-_RUNTIME_MODULE = "npugraph_ex._acl_concrete_graph.acl_graph"
+RUNTIME_MODULE = "npugraph_ex._acl_concrete_graph.acl_graph"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _acl_graph_class() -> Any:
     import npugraph_ex  # type: ignore[import-not-found, unused-ignore]
 
     _ = npugraph_ex.CompilerConfig
-    return importlib.import_module(_RUNTIME_MODULE).AclGraph
+    return importlib.import_module(RUNTIME_MODULE).AclGraph
 
 
 def forget() -> None:

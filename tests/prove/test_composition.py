@@ -102,3 +102,21 @@ def test_a_converter_for_any_model(converted: Proof) -> None:
     composition = stages(converted, "twin")["composition"]
     assert composition.verdict == PROVED
     assert composition.evidence["torch.no_grad"]["nodes"]["Twin"] == 10
+
+
+def test_a_symbol_that_the_meta_kernel_fixes_compiles_again(captured: Proof) -> None:
+    found = stages(captured, "symbol_fixed")
+    assert found["meta"].verdict == PROVED
+    reason = found["npugraph_ex"].reason
+    assert "a new value of `n` compiles again, although the schema says SymInt" in reason
+
+
+def test_graphs_and_captures_for_new_host_values(captured: Proof) -> None:
+    kept = stages(captured, "symbol_kept")["npugraph_ex"].evidence["host values"]
+    assert kept == {"n": "one FX graph for all values, 1 capture for a new one"}
+    guarded = stages(captured, "guarded")["npugraph_ex"].evidence["host values"]
+    assert guarded == {
+        "sizes": "one FX graph for all values, 1 capture for a new one",
+        "n": "guarded by value: 1 more FX graph for a new one",
+        "f": "guarded by value: 1 more FX graph for a new one",
+    }

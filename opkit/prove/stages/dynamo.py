@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import opkit
+from opkit.prove import gradients
 from opkit.prove.exhibits import fx_text
 from opkit.prove.protocol import StageResult, failed, not_run, proved
 from opkit.prove.subject import Subject, first_line, on_npu
@@ -55,6 +56,8 @@ def run(subject: Subject) -> StageResult:
         )
     if count != expected:
         return failed(NAME, _why_missing(subject, count, expected), **evidence)
+    if gradient := gradients.seen(subject, _keeping([], {})):
+        evidence["an input that needs a gradient"] = gradient
     return proved(NAME, **evidence)
 
 

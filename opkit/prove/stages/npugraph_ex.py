@@ -170,6 +170,8 @@ def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
     import torch
     from torch.fx.experimental import _config
 
+    from opkit.prove import host_values
+
     if sizes(subject.case) < 2:
         evidence["sizes"] = "one: the case gives no dim several values, so dynamic shapes were not tried"
         return ""
@@ -178,20 +180,30 @@ def _dynamic(subject: Subject, evidence: dict[str, Any]) -> str:
     compiled = torch.compile(subject.model(), dynamic=True, **_OPTIONS)
     # Without duck shaping two dims that happen to be equal in the first set do not become one symbol.
     with capture.Recorder() as recorder, _config.patch(use_duck_shape=False):
+
+        def call(given: Inputs, what: str, symbolic: bool) -> str:
+            with no_recompile() if symbolic else nullcontext():
+                done = call_compiled(subject, compiled, on_npu(given), what)
+            return recorder.problem() or judge(subject, done)
+
         for position, size in enumerate(order):
-            given = on_npu(subject.inputs(size, seed=3))
             try:
-                with no_recompile() if 0 < position < ordinary else nullcontext():
-                    done = call_compiled(subject, compiled, given, f"sizes {size + 1}")
+                problem = call(subject.inputs(size, seed=3), f"sizes {size + 1}", 0 < position < ordinary)
             except torch._dynamo.exc.RecompileError as error:
                 return f"under dynamic=True set {size + 1} of the sizes compiles again: {guard_of(error)}"
-            problem = recorder.problem() or judge(subject, done)
             if problem:
                 return f"under dynamic=True with set {size + 1} of the sizes: {problem}"
             if position == ordinary - 1:
                 # A recompile would have raised.
                 evidence["dynamic"] = {"sets of sizes": ordinary, "recompiles": 0}
                 evidence["sizes"] = f"{ordinary} sets of sizes, one FX graph, {recorder.replayable} captures"
+        problem = (
+            ""
+            if subject.call or not ordinary
+            else host_values.look(subject, order[0], call, recorder, evidence)
+        )
+        if problem:
+            return f"under dynamic=True {problem}"
     evidence["sizes"] = describe_sizes(evidence.get("sizes", ""), len(order) - ordinary)
     return ""
 

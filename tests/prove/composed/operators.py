@@ -91,3 +91,16 @@ def writes_and_gives(x, y):
 define(
     "writes_and_gives(Tensor(a!) x, Tensor y) -> Tensor", writes_and_gives, lambda x, y: torch.empty_like(y)
 )
+
+
+def rows(x, n):
+    return x[:1].expand(n, 8) + 1
+
+
+define("symbol_fixed(Tensor x, SymInt n) -> Tensor", rows, lambda x, n: x.new_empty((int(n), 8)))
+define("symbol_kept(Tensor x, SymInt n) -> Tensor", rows, lambda x, n: x.new_empty((n, 8)))
+define(
+    "guarded(Tensor x, int n, float f, SymInt[] sizes) -> Tensor",
+    lambda x, n, f, sizes: x * n + f * sum(sizes),
+    lambda x, n, f, sizes: torch.empty_like(x),
+)
