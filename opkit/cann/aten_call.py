@@ -78,7 +78,7 @@ def aten_operator(name: str) -> AtenOperator:
     )
 
 
-# Operators whose Meta kernels describe other results than the CPU kernels give, which leave unused ones empty.
+# Operators whose Meta kernels describe other results than the CPU kernels, which leave unused ones empty.
 _META_DIFFERS = frozenset({"_embedding_bag", "_embedding_bag_forward_only"})
 
 # Operators that take index tensors, of the host as well; of these only a mask has the host wait for values.

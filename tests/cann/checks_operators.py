@@ -24,7 +24,8 @@ OTHERWISE = {
     "to_sparse": "no kernel for sparse tensors",
 }
 RANDOM = (
-    "rand", "bernoulli", "multinomial", "normal", "uniform", "cauchy", "exponential", "geometric", "dropout", "empty",
+    "rand", "bernoulli", "multinomial", "normal", "uniform", "cauchy", "exponential", "geometric", "dropout",
+    "empty",
 )  # fmt: skip
 
 
