@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
+from opkit.emit import emit_meta
 from opkit.files import data_directory
 from opkit.model.contract import Contract
 from opkit.model.diagnostic import Diagnostic
@@ -103,3 +104,12 @@ def test_mistakes_that_a_json_schema_cannot_tell() -> None:
     assert "twice" in found.message
     _, (found,) = read("enters: [ge]", failures[0], failures[1].replace("ge", "cache"))
     assert "does not promise `cache`" in found.message
+
+
+def test_what_is_generated_does_not_depend_on_promises() -> None:
+    rule = "meta: {out: {size: x, dtype: x}}"
+    plain, _ = read_text(text(rule), "ops.yaml")
+    promising, _ = read_text(text(rule, "enters: [ge]"), "ops.yaml")
+    assert plain is not None
+    assert promising is not None
+    assert emit_meta(plain) == emit_meta(promising)
