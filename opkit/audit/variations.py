@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from opkit.model.expression import Binary, Expression, Literal, Name, Sequence
 from opkit.model.operator import Case, CaseValue, OpSpec, TensorSpec
 from opkit.model.schema import Argument, BaseType, ListType, OptionalType
 
@@ -33,7 +34,7 @@ def variations(spec: OpSpec) -> Iterator[Variation]:
             yield Variation(f"{case.name}, not contiguous", case, strided=True)
         given = dict(case.inputs)
         for argument in spec.schema.arguments:
-            for text, value in _others(argument, given):
+            for text, value in (*_others(argument, given), *_documented(spec, argument, given)):
                 yield Variation(f"{case.name}, {argument.name}={text}", _with(spec, case, argument, value))
 
 
@@ -72,6 +73,32 @@ def _others(argument: Argument, given: dict[str, CaseValue]) -> Iterator[tuple[s
         for index, item in enumerate(items):
             flipped = (*items[:index], not item, *items[index + 1 :])
             yield str(list(flipped)), flipped
+
+
+def _documented(
+    spec: OpSpec, argument: Argument, given: dict[str, CaseValue]
+) -> Iterator[tuple[str, CaseValue]]:
+    """List the other values that a requirement of the rule allows: `mode in ["none", "tanh"]`."""
+    requirements = spec.meta.require if spec.meta is not None else ()
+    value = given.get(argument.name, argument.default.value if argument.default else None)
+    for requirement in requirements:
+        for allowed in _allowed(requirement.condition, argument.name):
+            if allowed != value:
+                yield repr(allowed), allowed
+
+
+def _allowed(condition: Expression, name: str) -> Iterator[str | int]:
+    """List the literals of `name in [...]`, on its own or joined with others."""
+    if not isinstance(condition, Binary):
+        return
+    if condition.operator in ("and", "or"):
+        yield from _allowed(condition.left, name)
+        yield from _allowed(condition.right, name)
+    named = isinstance(condition.left, Name) and condition.left.name == name
+    if named and condition.operator == "in" and isinstance(condition.right, Sequence):
+        for item in condition.right.items:
+            if isinstance(item, Literal) and isinstance(item.value, (str, int)):
+                yield item.value
 
 
 def _with(spec: OpSpec, case: Case, argument: Argument, value: CaseValue) -> Case:

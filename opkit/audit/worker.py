@@ -79,7 +79,7 @@ def _operator(
         # An entry without a rule has the calls with which the operator's own Meta kernel is judged.
         rule = (
             operator
-            if had_meta and not has_rule(spec)
+            if had_meta and not (has_rule(spec) or spec.corrects)
             else rule_function(spec, op_file, request.namespace, environment)
         )
     except Exception as error:

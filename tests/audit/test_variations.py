@@ -54,3 +54,17 @@ def test_optionals_are_left_out_and_flags_turned() -> None:
 def test_tensors_with_given_contents_stay_as_they_lie() -> None:
     assert set(made("f(Tensor x) -> Tensor", '{x: "i64[2, 1] = 1, 2"}')) == {"case1"}
     assert "case1, not contiguous" in made("f(Tensor x) -> Tensor", '{x: "i64[2, 1]"}')
+
+
+def test_values_that_a_requirement_documents_are_called() -> None:
+    spec, _ = operator(
+        "f(Tensor x, str mode='a', int n=1) -> Tensor",
+        "meta: {require: [[\"mode in ['a', 'b', 'c'] and n in [1, 2]\", bad]], out: {size: x, dtype: x}}",
+        'cases: [{x: "f16[4]"}]',
+    )
+    assert {variation.name for variation in variations(spec)} == {
+        "case1",
+        "case1, mode='b'",
+        "case1, mode='c'",
+        "case1, n=2",
+    }

@@ -145,7 +145,7 @@ def _last_dim(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, head_
         return value.shape[len(layout) - 1]
     head_dim = query.shape[2] // head_num
     if head_dim == 0 or key.shape[2] == 0 or key.shape[2] // head_dim == 0:
-        return 0
+        return head_num * head_dim
     return head_num * (value.shape[2] // (key.shape[2] // head_dim))
 
 
