@@ -10,7 +10,7 @@ from opkit.testing import prove
 
 pytestmark = pytest.mark.npu
 
-OPS = Path(__file__).parent / "varied" / "ops.yaml"
+OPS = Path(__file__).parent / "judged" / "ops.yaml"
 
 
 def test_the_meta_kernel_is_compared_in_every_variation() -> None:
