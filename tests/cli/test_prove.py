@@ -55,11 +55,12 @@ def test_everything_enters_in_both_modes_and_styles(ops: Path) -> None:
     found = {(op["name"], op["style"], op["case"]): op["modes"] for op in report["operators"]}
     cases = [("my_op", "optionals given"), ("my_op", "optionals None"), ("my_inplace", "default")]
     assert list(found) == [(n, s, c) for n, c in cases for s in ("library", "custom-op")]
-    for (name, _, _), modes in found.items():
+    for (name, _, case), modes in found.items():
         assert list(modes) == ["npugraph_ex", "ge"]
         for mode, value in modes.items():
             assert value["verdict"] == "enters", value["reason"]
-            stages = ["schema", "meta", "host", "dynamo", mode] + ["values"] * (name == "my_op")
+            stages = ["schema", "meta", "host", "variations", "dynamo", mode]
+            stages += ["values"] * (name == "my_op") + ["composition"] * (case != "optionals None")
             assert [stage["name"] for stage in value["stages"]] == stages
 
 

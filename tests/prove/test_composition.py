@@ -38,7 +38,6 @@ def breaks_in(proof: Proof, name: str) -> str:
 @pytest.mark.parametrize(
     ("name", "where", "why"),
     [
-        ("own_buffer", "twice in a row", "a result differs from what it should be"),
         (
             "start_of_storage",
             "in place on a slice of a bigger buffer",

@@ -24,6 +24,6 @@ def test_the_reference_runs_in_place_of_an_unwritten_kernel(tmp_path: Path) -> N
     proof = prove(tmp_path / "ops.yaml", modes=["npugraph_ex"])
     found = {op.style: op.modes[0] for op in proof.operators}
     assert found["custom-op"].verdict == "enters", found["custom-op"].reason
-    assert found["custom-op"].stages[-1].name == "values"
+    assert "values" in [stage.name for stage in found["custom-op"].stages]
     # Nothing in the library style tells the dispatcher that the operator is the NPU's.
     assert "There were no tensor arguments" in found["library"].reason

@@ -102,8 +102,9 @@ def test_a_worker_that_says_nothing_proves_nothing() -> None:
 
 def test_a_stage_that_does_not_apply_is_left_out_with_a_note() -> None:
     collector = Collector(request())
-    for name in STAGES["ge"][:-1]:
-        collector.take(event("stage", stage=proved(name).to_json()))
+    for name in STAGES["ge"]:
+        if name != "values":
+            collector.take(event("stage", stage=proved(name).to_json()))
     collector.take(event("omitted", stage="values", text="values not compared: no reference"))
     result = collector.result(F)
     assert result.verdict == ENTERS

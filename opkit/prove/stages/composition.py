@@ -108,7 +108,9 @@ def _judge(model: _Model, some: list[Context], mode: str, evidence: dict[str, An
         compiled = backend.compile(contexts.combined(some))
         try:
             calls = eager.counted(some, op)
-            problem = _call(model, some, compiled, _FIRST) or backend.entered(op, some, calls, evidence)
+            different = _call(model, some, compiled, _FIRST)
+            # What is not in the graph is the reason for what is different.
+            problem = backend.entered(op, some, calls, evidence) or different
             if problem:
                 return problem
             with backend.no_recompile():

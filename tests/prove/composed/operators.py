@@ -3,7 +3,6 @@
 import torch
 
 LIBRARY = torch.library.Library("composed", "DEF")
-BUFFERS = {rows: torch.empty((rows, 7), dtype=torch.float16, device="npu") for rows in (5, 9, 13)}
 MARKS = []
 
 
@@ -14,12 +13,6 @@ def define(schema, kernel, meta=torch.empty_like):
     LIBRARY.impl(name, kernel, "PrivateUse1")
 
 
-def own_buffer(x):
-    # Every call gives the same memory: one call by itself does not show it.
-    return torch.add(x, 1, out=BUFFERS[x.shape[0]])
-
-
-define("own_buffer(Tensor x) -> Tensor", own_buffer)
 # npugraph_ex takes `renamed_` for the in-place form of `renamed`, and may call it in its place.
 define("renamed(Tensor x) -> Tensor", lambda x: x + 1)
 define("renamed_(Tensor(a!) x) -> ()", lambda x: None, lambda x: None)
