@@ -87,7 +87,16 @@ def test_opcheck_is_asked_about_the_same_mutants(matrix: Matrix) -> None:
     assert "meta-same-width-dtype" not in passed
     text = kill_matrix.render(matrix)
     assert "torch.library.opcheck, given the same cases, finds" in text
-    assert "meta-branches-on-size" in text.split("it passes:")[1]
+    lines = [line for line in text.splitlines() if line.startswith("  passes, finds ")]
+    assert [line.split()[5] for line in lines] == [
+        k.kind for k in matrix.beyond_opcheck if k.found_by_opcheck < k.killed
+    ]
+    assert any("0 of 1" in line and "meta-branches-on-size" in line for line in lines)
+    records = {found["kind"]: found for found in matrix.to_json()["opcheck"]}
+    assert records["meta-branches-on-size"] == {
+        "kind": "meta-branches-on-size", "killed": 1, "found_by_opcheck": 0
+    }  # fmt: skip
+    assert len(records) > 30
 
 
 @pytest.mark.npu

@@ -17,7 +17,7 @@ from opkit.prove.mutants.kind import NAMESPACE, Product
 from opkit.prove.protocol import PROVED, STAGES
 from opkit.prove.setup import Setup
 from opkit.prove.subject import Declared, Setting, first_line
-from opkit.prove.watch import has_kernel, is_defined
+from opkit.prove.watch import is_defined
 
 # Registrations live as long as what made them.
 _KEPT: list[object] = []
@@ -137,11 +137,12 @@ class Bench:
             )
         return Judgement("", "", "", computed)
 
-    def computes(self, item: Declared) -> bool:
-        """Tell whether the operator has a kernel whose writes mean something."""
-        return item.reference is not None or (
-            item.qualified in self.setup.installed and has_kernel(item.qualified, "PrivateUse1")
-        )
+    def computes(self, item: Declared, judged: Judgement) -> bool:
+        """Tell whether the operator has a kernel whose writes mean something.
+
+        That of an installed one runs on the stand-in without computing, unless values were compared.
+        """
+        return judged.computed or (item.reference is not None and item.qualified not in self.setup.installed)
 
 
 def cases(spec: OpSpec) -> list[Candidate]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from opkit.prove.mutants.catalogue import KINDS
+from opkit.prove.mutants.sample import Sample
 from opkit.prove.protocol import Runtime
 
 SCHEMA_VERSION = 1
@@ -50,12 +51,23 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """The killed mutants of one kind that opcheck was asked about as well."""
+
+    kind: str
+    killed: int
+    found_by_opcheck: int
+
+
+@dataclass(frozen=True)
 class Matrix:
     """The whole report."""
 
     runtime: Runtime
     baselines: tuple[Baseline, ...]
     verdicts: tuple[Verdict, ...]
+    # How many mutants of each operator were judged; None for all of them.
+    sample: Sample | None = None
 
     @property
     def survivors(self) -> tuple[Verdict, ...]:
@@ -79,12 +91,24 @@ class Matrix:
         """The killed mutants that opcheck was asked about as well."""
         return tuple(v for v in self.verdicts if v.outcome == KILLED and v.opcheck is not None)
 
+    @property
+    def beyond_opcheck(self) -> tuple[Compared, ...]:
+        """Say of each kind how many of its killed mutants opcheck finds as well."""
+        found = {name: [v for v in self.opcheck_compared if v.kind == name] for name in KINDS}
+        return tuple(
+            Compared(name, len(verdicts), sum(bool(v.opcheck) for v in verdicts))
+            for name, verdicts in found.items()
+            if verdicts
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Give the report as JSON values."""
         return {
             "schema_version": SCHEMA_VERSION,
             "runtime": vars(self.runtime).copy(),
             "passes": self.passes,
+            "sample": None if self.sample is None else asdict(self.sample),
+            "opcheck": [asdict(found) for found in self.beyond_opcheck],
             "operators": [asdict(b) for b in self.baselines],
             "mutants": [asdict(v) for v in self.verdicts],
             "kinds": [_kind(name) for name in KINDS],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from opkit.errors import OpkitError
 from opkit.processes import ENDED_FROM_OUTSIDE, cores, memory_share, run_together, run_worker
 from opkit.prove.mutants.matrix import KILLED, Baseline, Matrix, Verdict
+from opkit.prove.mutants.sample import Sample
 from opkit.prove.plan import Plan, requests
 from opkit.prove.protocol import Request, Runtime
 from opkit.prove.runner import Progress
@@ -18,8 +19,8 @@ from opkit.prove.split import over_workers
 # Called with (mutants judged, 0, what is running): how many there are shows only at the end.
 
 
-def self_test(plan: Plan, progress: Progress | None = None) -> Matrix:
-    """Judge every mutant of what the plan names.
+def self_test(plan: Plan, progress: Progress | None = None, sample: Sample | None = None) -> Matrix:
+    """Judge every mutant of what the plan names, or a sample of each operator's.
 
     Raises InvalidDeclaration for mistakes in the YAML, and OpkitError when nothing can be judged at all.
     """
@@ -34,13 +35,14 @@ def self_test(plan: Plan, progress: Progress | None = None) -> Matrix:
     pieces = over_workers(work, workers)
     at_once = min(workers, max(1, len(pieces)))
     memory = plan.memory or memory_share(at_once)
-    runs = [_Run(request, plan.timeout, memory, progress) for request in pieces]
+    runs = [_Run(request, plan.timeout, memory, progress, sample) for request in pieces]
     run_together([run.finish for run in runs], at_once)
     runtime = next((run.runtime for run in runs if run.runtime), Runtime("none", "", "", ""))
     return Matrix(
         runtime,
         tuple(b for run in runs for b in run.baselines),
         tuple(v for run in runs for v in run.verdicts),
+        sample,
     )
 
 
@@ -48,8 +50,14 @@ class _Run:
     """Takes the events of the workers of one request, one after another."""
 
     def __init__(
-        self, request: Request, timeout: float, memory: int | None, progress: Progress | None
+        self,
+        request: Request,
+        timeout: float,
+        memory: int | None,
+        progress: Progress | None,
+        sample: Sample | None,
     ) -> None:
+        self.sample = sample
         self.request, self.timeout, self.memory, self.progress = request, timeout, memory, progress
         self.runtime: Runtime | None = None
         self.baselines: list[Baseline] = []
@@ -72,6 +80,7 @@ class _Run:
             "request": self.request.to_json(),
             "done": [(v.file, v.operator, v.kind, v.place) for v in self.verdicts],
             "careful": self._careful,
+            "sample": None if self.sample is None else asdict(self.sample),
         }
         death = run_worker(
             "opkit.prove.mutants.worker", request, self._take, self.timeout, memory=self.memory

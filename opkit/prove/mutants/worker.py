@@ -17,10 +17,11 @@ from opkit.errors import OpkitError
 from opkit.processes import die_with_parent
 from opkit.prove import fake
 from opkit.prove.mutants import opcheck, same
-from opkit.prove.mutants.bench import Bench, cases
+from opkit.prove.mutants.bench import Bench, Judgement, cases
 from opkit.prove.mutants.catalogue import KINDS
 from opkit.prove.mutants.kind import META, Kind, NotApplicable, Product, build
 from opkit.prove.mutants.matrix import EQUIVALENT, KILLED, NOT_APPLICABLE, SURVIVED
+from opkit.prove.mutants.sample import Sample, chosen
 from opkit.prove.protocol import Request
 from opkit.prove.setup import Setup
 from opkit.prove.subject import Declared, Setting, on_npu
@@ -91,6 +92,7 @@ class _Operator:
         self.done = {tuple(mutant) for mutant in given["done"]}
         # So many mutants are looked at one at a time, because one of them is known to pollute.
         self.careful: int = given["careful"]
+        self.sample = None if given["sample"] is None else Sample(**given["sample"])
         self.request = setup.request
         self.identity = {"file": item.op_file.path, "operator": item.spec.name}
         self.held: list[dict[str, Any]] = []
@@ -112,26 +114,30 @@ class _Operator:
             return
         seen = opcheck.findings(installed) if self.request.mode == "npugraph_ex" else None
         self._send("baseline", outcome="enters", stage="", reason="", opcheck=seen)
-        for kind in KINDS.values():
-            if kind.mode == self.request.mode:
-                self._kind(kind, product, installed, compare=seen == "")
+        kinds = [kind for kind in KINDS.values() if kind.mode == self.request.mode]
+        found = [mutant for kind in kinds for mutant in self._of(kind, product, judged)]
+        for kind, place, mutant in chosen(found, self.sample, self.item.qualified):
+            if (*self.identity.values(), kind.name, place) in self.done:
+                continue
+            self._begin(kind.name, place)
+            self._mutant(kind, place, product, mutant, installed, compare=seen == "")
+            if len(self.held) >= (1 if self.careful > 0 else _BATCH) or not _healthy(installed):
+                self._commit(installed)
+            self.careful -= 1
         self._commit(installed)
 
-    def _kind(self, kind: Kind, product: Product, original: Declared, compare: bool) -> None:
-        if kind.needs_kernel and not self.bench.computes(self.item):
+    def _of(self, kind: Kind, product: Product, judged: Judgement) -> list[tuple[Kind, str, Product]]:
+        """List the mutants of a kind; `judged` is the operator without a mutation."""
+        if kind.needs_kernel and not self.bench.computes(self.item, judged):
             self._result(kind, "", NOT_APPLICABLE, reason="nothing here computes it: give a `reference:`")
-            return
+            return []
+        found = []
         try:
             for place, mutant in kind.apply(product):
-                if (*self.identity.values(), kind.name, place) in self.done:
-                    continue
-                self._begin(kind.name, place)
-                self._mutant(kind, place, product, mutant, original, compare)
-                if len(self.held) >= (1 if self.careful > 0 else _BATCH) or not _healthy(original):
-                    self._commit(original)
-                self.careful -= 1
+                found.append((kind, place, mutant))
         except NotApplicable as error:
             self._result(kind, "", NOT_APPLICABLE, reason=str(error))
+        return found
 
     def _mutant(
         self, kind: Kind, place: str, product: Product, mutant: Product, original: Declared, compare: bool
