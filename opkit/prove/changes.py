@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ def changed(files: Iterable[OpFile], revision: str, imports: Iterable[str] = ())
     """List the operators, as (absolute file, name), that are not what they were at `revision`.
 
     An operator is its entry as read, the prototype it names, and its Python functions with the local modules
-    that those import. A change in one of `imports` (files and packages, by absolute path) concerns every
+    that those import. A change in one of `imports` (files and packages by absolute path) concerns every
     operator, and so does a YAML that git did not have at that revision.
 
     Raises OpkitError where there is no git, no repository or no such revision.
@@ -29,7 +30,7 @@ def changed(files: Iterable[OpFile], revision: str, imports: Iterable[str] = ())
     for op_file in files:
         path = Path(op_file.path).resolve()
         tree = _tree(path.parent, revision)
-        own = sources([name for name in imports if os.path.isabs(name)], path).files
+        own = sources(imports, path, tree.directories()).files
         everything = any(tree.differs(file) for file in own)
         before = None if everything else _before(path, op_file, tree)
         found |= {
@@ -55,6 +56,11 @@ class _Tree:
             return None
         done = _git(self.root, "cat-file", "blob", f"{self.commit}:{name.as_posix()}")
         return done.stdout if done.returncode == 0 else None
+
+    def directories(self) -> list[Path]:
+        """List where the repository's modules are imported from; installed ones are no part of it."""
+        entries = [Path(entry).resolve() for entry in ("", *sys.path)]
+        return [entry for entry in dict.fromkeys(entries) if entry.is_relative_to(self.root)]
 
     def differs(self, file: Path) -> bool:
         """Tell whether a file that is there now holds something else than then."""
@@ -117,4 +123,4 @@ def _differs(spec: OpSpec, op_file: OpFile, before: OpFile, tree: _Tree) -> bool
     old = before.operator(spec.name)
     if old is None or declaration(old, before) != declaration(spec, op_file):
         return True
-    return any(tree.differs(file) for file in code(spec, op_file, [Path.cwd()]).files)
+    return any(tree.differs(file) for file in code(spec, op_file, tree.directories()).files)

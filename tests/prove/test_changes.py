@@ -123,6 +123,19 @@ def test_an_imported_module_concerns_every_operator(ops: Path) -> None:
     assert names(ops, imports=imports) == ["heir", "plain", "with_code", "with_prototype"]
 
 
+def test_modules_of_the_repository_that_lie_elsewhere(ops: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = ops.parent / "library"
+    library.mkdir()
+    (library / "shared.py").write_text("def f(x):\n    return x\n")
+    edit(ops / "ops.yaml", "code.py:with_code", "shared:f")
+    git(ops, "add", "..")
+    git(ops, "commit", "-q", "-m", "library")
+    monkeypatch.syspath_prepend(library)
+    assert names(ops) == []
+    edit(library / "shared.py", "return x", "return -x")
+    assert names(ops) == ["with_code"]
+
+
 def test_an_unknown_revision(ops: Path) -> None:
     with pytest.raises(OpkitError, match="has no such revision"):
         names(ops, "no-such-branch")
