@@ -36,8 +36,7 @@ def with_script(result: StageResult, subject: Subject) -> StageResult:
     try:
         script = emit(failure)
     except (OpkitError, LookupError):
-        # A case with a dim that has no size is one of the user's mistakes. The command that proves it again is
-        # in the report in any case.
+        # A dim without a size is one of the user's mistakes. The report has the command that proves it again.
         return result
     return replace(result, evidence={**result.evidence, SCRIPT: script})
 
