@@ -60,7 +60,9 @@ class _Tree:
     def directories(self) -> list[Path]:
         """List where the repository's modules are imported from; installed ones are no part of it."""
         entries = [Path(entry).resolve() for entry in ("", *sys.path)]
-        return [entry for entry in dict.fromkeys(entries) if entry.is_relative_to(self.root)]
+        own = [entry for entry in dict.fromkeys(entries) if entry.is_relative_to(self.root)]
+        # A virtual environment may lie in the repository.
+        return [entry for entry in own if not {"site-packages", "dist-packages"} & set(entry.parts)]
 
     def differs(self, file: Path) -> bool:
         """Tell whether a file that is there now holds something else than then."""
