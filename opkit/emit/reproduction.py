@@ -11,7 +11,7 @@ from opkit.emit.meta_kernel import Options, helper_functions, prepared
 from opkit.emit.mre import call_arguments, call_names, case_inputs
 from opkit.errors import OpkitError
 from opkit.model.operator import Case, EntryPoint, OpFile, OpSpec
-from opkit.model.schema import OperatorName
+from opkit.model.schema import OperatorName, is_tensor_like
 
 # The most lines that a script has.
 LINES = 39
@@ -42,10 +42,13 @@ for step in ("first call", "second call"):
 """
 _META = """\
 with FakeTensorMode() as mode:
-    meta = model(**{n: tree_map_only(torch.Tensor, mode.from_tensor, v) for n, v in to("npu").items()})
-kernel = model(**to("npu"))
+    meta = model(**tree_map_only(torch.Tensor, mode.from_tensor, to("npu")))
+given = to("npu")
+kernel = model(**given)
 same = [(a.shape, a.dtype) == (b.shape, b.dtype) for a, b in zip(tree_leaves(meta), tree_leaves(kernel))]
-assert all(same), f"Meta kernel: {meta}, kernel: {kernel}"
+assert all(same), f"Meta kernel: {{meta}}, kernel: {{kernel}}"
+for name in {read}:
+    torch.testing.assert_close(given[name], to("npu")[name], msg=f"the kernel wrote {{name}}")
 """
 
 
@@ -65,13 +68,19 @@ def emit(failure: Failure) -> str:
             *_imports(failure, graph),
             *_registration(failure),
             *_model(failure),
-            *(_GRAPH.format(backend=_backend(failure)) if graph else _META).splitlines(),
+            *(_GRAPH if graph else _META).format(backend=_backend(failure), read=_read(failure)).splitlines(),
             'print("no difference was seen")',
         ]
     )
     if text.count("\n") >= LINES:
         raise OpkitError("the script would be too long", "use the command that proves it again")
     return text + "\n"
+
+
+def _read(failure: Failure) -> list[str]:
+    """List the arguments that the operator must leave as they are."""
+    schema = failure.spec.schema
+    return [a.name for a in schema.arguments if is_tensor_like(a.type) and a not in schema.mutated]
 
 
 def _title(failure: Failure) -> str:
