@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,3 +75,31 @@ def test_another_seed_judges_alike(proof: Proof, seed: int) -> None:
     names = [operator.name for operator in proof.operators]
     assert [stage(other, name).verdict for name in names] == [stage(proof, name).verdict for name in names]
     assert stage(other, "twin").evidence["seed"] == seed
+
+
+def test_scripts_are_written(proof: Proof, tmp_path: Path) -> None:
+    from opkit.prove.reproduce import write_scripts
+
+    paths = write_scripts(proof, tmp_path / "new")
+    assert [path.name for path in paths] == [
+        f"{name}_import_case1_npugraph_ex_variations.py"
+        for name in ("large_sizes", "flag_ignored", "optional_ignored", "empty", "writes_alone")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("large_sizes", "AssertionError: Meta kernel: FakeTensor"),
+        ("writes_alone", "AssertionError: the kernel wrote x"),
+    ],
+)
+def test_the_script_shows_the_failure(proof: Proof, tmp_path: Path, name: str, text: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(stage(proof, name).evidence["script"], encoding="utf-8")
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", "opkit", "run", str(script)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert text in done.stderr
