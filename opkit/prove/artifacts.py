@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opkit.errors import OpkitError
 from opkit.model.operator import Case
 from opkit.prove import capture, ge_trace
 from opkit.prove.exhibits import ge_nodes
@@ -69,8 +70,11 @@ def directory_of(base: Path, subject: Subject) -> str:
     """Give what a user would give as `cache_dir`."""
     import opkit
 
-    # The YAML stands for an operator whose Meta kernel is C++, and for what it says without code.
-    return opkit.cache_dir(base, subject.operator, subject.declared.op_file.path)
+    try:
+        return opkit.cache_dir(base, subject.operator)
+    except OpkitError:
+        # Its Meta kernel is C++ of a library that nobody named; the YAML stands for it.
+        return opkit.cache_dir(base, subject.operator, subject.declared.op_file.path)
 
 
 def cached(subject: Subject | None, mode: str, directory: str) -> Any:

@@ -33,10 +33,11 @@ library.impl("f", kernel, "PrivateUse1")
 
 def convert():
     import torchair
+    from torchair._ge_concrete_graph import ge_apis
 
     @torchair.register_fx_node_ge_converter(torch.ops.stale.f.default)
     def converter(x, meta_outputs=None):
-        return torchair.ge.custom_op("{ir}", inputs={{"x1": x, "x2": x}}, outputs=["y"])
+        return ge_apis.{ir}(x, x)
 """
 
 
