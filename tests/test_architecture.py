@@ -16,7 +16,7 @@ ALLOWED = {
     "model": {"model"},
     "read": {"read", "model", "shape", "files", "errors"},
     "shape": {"shape", "model"},
-    "against": {"against", "model", "shape", "errors"},
+    "against": {"against", "read", "model", "shape", "errors"},
     "rules": {"rules", "model", "shape", "emit"},
     "emit": {"emit", "model", "shape", "files", "errors"},
     "report": {"report", "model", "prove", "audit"},

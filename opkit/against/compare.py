@@ -10,6 +10,7 @@ from pathlib import Path
 from opkit.against.coverage import check_coverage
 from opkit.against.cpp import check_cpp
 from opkit.against.declared import Declarations, Declared
+from opkit.against.definitions import check_mutates
 from opkit.against.flow import Flow
 from opkit.against.names import UndefinedNames
 from opkit.against.python_source import PythonSource
@@ -87,6 +88,7 @@ def _check_python(
         yield Diagnostic(
             UNREAD, Severity.NOTE, message, mark, "name the library and the operator in the file"
         )
+    yield from check_mutates(declarations, here.mutates)
     names = UndefinedNames(source) if here.registrations else None
     for registration in here.registrations:
         candidates = declarations.find(registration.namespace, registration.name)

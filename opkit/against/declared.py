@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.model.operator import OpFile, OpSpec
-from opkit.model.schema import Argument, BaseType, ListType, Return
+from opkit.model.registered import gather_out
+from opkit.model.schema import Argument, Return
 
 # Entries of these sections override or register kernels of operators torch itself defines.
 _ATEN_SECTIONS = ("official", "quant", "autograd")
@@ -73,14 +74,10 @@ def declare(op: OpSpec, op_file: OpFile) -> Declared:
     `Tensor[] out` and makes the results fresh ones.
     """
     schema = op.schema
+    if op.section == "custom" and (op.op_api or op.acl_op):
+        schema = gather_out(schema)
     namespace = schema.name.namespace or ("aten" if op.section in _ATEN_SECTIONS else "")
-    keyword_only, returns = schema.keyword_only, schema.returns
-    out = [a for a in keyword_only if a.is_mutated]
-    if len(out) > 1 and op.section == "custom" and (op.op_api or op.acl_op):
-        gathered = replace(out[0], name="out", type=ListType(BaseType("Tensor")), alias=None)
-        keyword_only = (*(a for a in keyword_only if not a.is_mutated), gathered)
-        returns = tuple(replace(r, alias=None) for r in returns)
-    return Declared(op, op_file, namespace, schema.positional, keyword_only, returns)
+    return Declared(op, op_file, namespace, schema.positional, schema.keyword_only, schema.returns)
 
 
 def finding(

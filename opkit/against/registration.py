@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from opkit.against.python_source import Function, PythonSource
 from opkit.model.diagnostic import Mark
@@ -44,6 +44,17 @@ class Registration:
     branches: Branches
 
 
+@dataclass(frozen=True)
+class Mutates:
+    """The `mutates_args` of a custom_op: which arguments its text says it writes."""
+
+    namespace: str
+    name: str
+    arguments: tuple[str, ...]
+    mark: Mark
+    source: PythonSource
+
+
 @dataclass
 class Found:
     """What one file registers."""
@@ -53,6 +64,7 @@ class Found:
     defined: set[tuple[str, str]]
     # Registrations whose operator cannot be told from the text.
     unclear: list[ast.Call]
+    mutates: list[Mutates] = field(default_factory=list)
 
 
 def exclusive(one: Branches, other: Branches) -> bool:

@@ -7,7 +7,7 @@ import re
 
 from opkit.against.libraries import bind, imported_library, library_of
 from opkit.against.python_source import Function, PythonSource
-from opkit.against.registration import Branches, Found, Kind, Registration
+from opkit.against.registration import Branches, Found, Kind, Mutates, Registration
 
 # The functions of torch.library, and the parameters that matter here in their order (torch 2.6 to 2.13).
 _APIS = {
@@ -178,6 +178,7 @@ class _Finder:
             return
         if api in ("custom_op", "triton_op", "define"):
             self.found.defined.add(_split(operator))
+            self.mutates(operator, node)
         if api == "define":
             return
         kind = Kind.FAKE if api in ("register_fake", "impl_abstract") else Kind.KERNEL
@@ -263,9 +264,21 @@ class _Finder:
             return
         library = self.library(arguments.get("target_lib"), {}) or ("vllm", "")
         self.found.defined.add((library[0], name))
+        self.mutates(f"{library[0]}::{name}", node)
         for key, kind in (("op_func", Kind.KERNEL), ("fake_impl", Kind.FAKE)):
             if key in arguments:
                 self.add(kind, f"{library[0]}::{name}", arguments[key], arguments["op_name"])
+
+    def mutates(self, operator: str, node: ast.Call) -> None:
+        """Keep what `mutates_args` lists; "unknown", which is all tensors, and computed ones say nothing."""
+        value = next((k.value for k in node.keywords if k.arg == "mutates_args"), None)
+        if not isinstance(value, (ast.Tuple, ast.List, ast.Set)):
+            return
+        names = [item.value if isinstance(item, ast.Constant) else None for item in value.elts]
+        written = tuple(name for name in names if isinstance(name, str))
+        if len(written) == len(names):
+            namespace, name = _split(operator)
+            self.found.mutates.append(Mutates(namespace, name, written, self.source.mark(value), self.source))
 
     def helper(
         self, node: ast.Call, helper: ast.FunctionDef | ast.AsyncFunctionDef, target: ast.AST | None

@@ -123,7 +123,9 @@ def _rewritten(text: str, changes: list[tuple[int, int, str]]) -> str:
 def _schema_nodes(root: yaml.Node) -> Iterator[yaml.ScalarNode]:
     """Yield the scalars that hold a schema, in the sections the reader reads."""
     for key, section in root.value if isinstance(root, yaml.MappingNode) else ():
-        if key.value not in SECTIONS or not isinstance(section, yaml.SequenceNode):
+        if not isinstance(key, yaml.ScalarNode) or not isinstance(section, yaml.SequenceNode):
+            continue
+        if key.value not in SECTIONS:
             continue
         for entry in section.value:
             if isinstance(entry, yaml.ScalarNode) and "(" in entry.value:

@@ -23,11 +23,12 @@ AROUND = {
     "OPK229": '@impl(m, "my_op")\ndef my_op_meta(x):\n    {}\n    return x.new_empty(n)\n',
     "OPK232": "DTYPES = {{}}\n{}",
     "OPK233": '@impl(m, "my_op")\n{}\n',
+    "OPK242": "TORCH_LIBRARY_FRAGMENT(npu, m) {{ {} }}\n",
     "OPK243": "namespace meta {{ at::Tensor my_op(const at::Tensor& x) {{ {} }} }}\n",
     "OPK240": "std::tuple<at::Tensor, at::Tensor> my_cache(at::Tensor& kv, at::Tensor& k_cache) {{ {} }}\n",
     "OPK241": "at::Tensor NAME(const at::Tensor& self, const at::Tensor& x) {{ {} }}\n",
 }
-CPP = {"OPK226", "OPK240", "OPK241", "OPK243"}
+CPP = {"OPK226", "OPK240", "OPK241", "OPK242", "OPK243"}
 
 
 def block(code: str, section: str) -> str:

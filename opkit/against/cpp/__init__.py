@@ -10,6 +10,7 @@ from opkit.against.cpp.libraries import CppRegistration, find_registrations
 from opkit.against.cpp.source import CppSource
 from opkit.against.cpp.symbolic import check_symbolic
 from opkit.against.declared import Declarations
+from opkit.against.definitions import check_definitions
 from opkit.against.registration import exclusive
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.shape.errors import nearest
@@ -30,6 +31,7 @@ def check_cpp(
         *_check_names(declarations, registrations),
         *_check_twice(metas),
         *_check_definitions(declarations, registrations),
+        *check_definitions(declarations, registrations),
         *check_kernels(declarations, functions, registrations),
         *check_symbolic(functions, {r.function for r in metas if r.function}),
     ]

@@ -34,6 +34,16 @@ def check_symbolic(functions: Iterable[CppFunction], metas: Collection[str]) -> 
             yield Diagnostic(CODE, Severity.WARNING, message, mark, help)
 
 
+def _written(function: CppFunction, index: int) -> str:
+    """Give the call as it is written, with what it is called on and the item that is taken of it."""
+    source = function.source
+    end = source.closing.get(index + 2, index + 2)
+    if end + 1 < function.body.stop and source.tokens[end + 1].text == "[":
+        end = source.closing.get(end + 1, end)
+    start = index - 1 if index > function.body.start and source.tokens[index - 1].kind == "name" else index
+    return " ".join(source.text[source.tokens[start].start : source.tokens[end].end].split())
+
+
 def _problem(function: CppFunction, index: int) -> tuple[str, str, int] | None:
     texts = function.source.texts(range(index, min(index + 6, function.body.stop)))
     if len(texts) < 4:
@@ -42,7 +52,8 @@ def _problem(function: CppFunction, index: int) -> tuple[str, str, int] | None:
         # `.size()` without an argument is a container's.
         if texts[1] == "size" and texts[3] == ")":
             return None
-        return f"asks for `{texts[1]}` as a number", f"use {_METHODS[texts[1]]}", 1
+        written = _written(function, index)
+        return f"asks for `{written}` as a number", f"use {_METHODS[texts[1]]}", 1
     if texts[0] in _MAKERS and texts[1:3] == ["(", "{"]:
         return f"gives `{texts[0]}` sizes that are numbers", f"use {texts[0]}_symint and c10::SymInt", 0
     if texts[:4] == ["vector", "<", "int64_t", ">"]:
