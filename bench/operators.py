@@ -27,9 +27,9 @@ _FORMS = (
 )
 
 
-def large_file() -> str:
-    """Make the text of a file of ENTRIES operators."""
-    return "custom:\n" + "".join(_FORMS[i % len(_FORMS)].format(i=i) for i in range(ENTRIES))
+def large_file(entries: int = ENTRIES) -> str:
+    """Make the text of a file of that many operators."""
+    return "custom:\n" + "".join(_FORMS[i % len(_FORMS)].format(i=i) for i in range(entries))
 
 
 # How many entries op_plugin_functions.yaml has in torch_npu 2.13, and about how they are spread.
