@@ -18,7 +18,7 @@ ROUNDS = 9
 
 
 def measure() -> Result:
-    """Call each operator with both kernels in turn, in one process; medians over the operators are compared."""
+    """Call each operator with both kernels in turn, in one process; medians over operators are compared."""
     environment = {
         **os.environ,
         "OPKIT_SOC": "910B",
