@@ -41,9 +41,9 @@ for step in ("first call", "second call"):
     torch.testing.assert_close(graph, eager)
 """
 _META = """\
-with FakeTensorMode() as mode:
-    meta = model(**tree_map_only(torch.Tensor, mode.from_tensor, to("npu")))
 given = to("npu")
+with FakeTensorMode() as mode:
+    meta = model(**tree_map_only(torch.Tensor, mode.from_tensor, given))
 kernel = model(**given)
 same = [(a.shape, a.dtype) == (b.shape, b.dtype) for a, b in zip(tree_leaves(meta), tree_leaves(kernel))]
 assert all(same), f"Meta kernel: {{meta}}, kernel: {{kernel}}"
