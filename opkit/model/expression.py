@@ -102,4 +102,16 @@ class Sequence:
     mark: Mark
 
 
-Expression = Union[Literal, Name, Attribute, Call, Index, Slice, Unary, Binary, Conditional, Sequence]
+@dataclass(frozen=True)
+class Comprehension:
+    """`[element for name in values]`."""
+
+    element: Expression
+    name: str
+    values: Expression
+    mark: Mark
+
+
+Expression = Union[
+    Literal, Name, Attribute, Call, Index, Slice, Unary, Binary, Conditional, Sequence, Comprehension
+]

@@ -10,6 +10,7 @@ from opkit.model.expression import (
     Attribute,
     Binary,
     Call,
+    Comprehension,
     Conditional,
     Expression,
     Index,
@@ -118,7 +119,30 @@ class _Converter:
         function = self.convert(node.func)
         if not isinstance(function, (Name, Attribute)):
             raise self.problem(node.func, "only a function or method can be called")
-        return Call(function, tuple(self.convert(a) for a in node.args), self.mark(node))
+        arguments = tuple(self.convert(a) for a in node.args)
+        if isinstance(function, Name) and function.name == "match":
+            return self.match(node, arguments)
+        return Call(function, arguments, self.mark(node))
+
+    def match(self, node: ast.Call, arguments: tuple[Expression, ...]) -> Expression:
+        """`match(value, key, result, ..., otherwise)`: the result of the key that the value equals."""
+        if len(arguments) < 4 or len(arguments) % 2:
+            message = "`match` takes a value, pairs of a key and a result, and a result for anything else"
+            raise self.problem(node, message, 'write match(layout, "BSH", a, "SBH", b, c)')
+        value, *pairs, result = arguments
+        for key, then in reversed(list(zip(pairs[::2], pairs[1::2]))):
+            result = Conditional(Binary("==", value, key, key.mark), then, result, self.mark(node))
+        return result
+
+    def convert_ListComp(self, node: ast.ListComp) -> Expression:
+        first, *more = node.generators
+        if more or first.ifs or first.is_async or not isinstance(first.target, ast.Name):
+            raise self.problem(
+                node, "a list is made of one `for` without `if`", "write [f(n) for n in sizes]"
+            )
+        return Comprehension(
+            self.convert(node.elt), first.target.id, self.convert(first.iter), self.mark(node)
+        )
 
     def convert_Subscript(self, node: ast.Subscript) -> Expression:
         value = self.convert(node.value)

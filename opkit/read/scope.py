@@ -10,6 +10,7 @@ from opkit.model.expression import (
     Attribute,
     Binary,
     Call,
+    Comprehension,
     Conditional,
     Expression,
     Index,
@@ -83,6 +84,8 @@ def children(node: Expression) -> tuple[Expression, ...]:
         return (node.left, node.right)
     if isinstance(node, Conditional):
         return (node.condition, node.then, node.otherwise)
+    if isinstance(node, Comprehension):
+        return (node.element, node.values)
     return node.items
 
 
@@ -118,6 +121,11 @@ def _named(node: Expression) -> Iterator[Name | Attribute]:
         return
     if isinstance(node, Attribute) and isinstance(node.value, Name) and node.value.name == "torch":
         yield node
+        return
+    if isinstance(node, Comprehension):
+        yield from _named(node.values)
+        # The name of each item means something inside only.
+        yield from (n for n in _named(node.element) if not (isinstance(n, Name) and n.name == node.name))
         return
     for child in children(node):
         yield from _named(child)

@@ -77,6 +77,7 @@ _GENERIC = (
     ("pad", "shape value", "shape", "pad_last_dims"),
     ("promote", "*dtype", "dtype", "promote"),
     ("dtype_from_int", "value", "dtype", "dtype_from_int"),
+    ("packed_dim", "value value", "int", "packed_dim"),
     ("is_integral", "dtype value=", "bool", "is_integral"),
     ("to_real", "dtype", "dtype", "to_real"),
     ("to_complex", "dtype", "dtype", "to_complex"),

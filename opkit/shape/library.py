@@ -190,3 +190,13 @@ def dtype_from_int(number: int) -> torch.dtype:
         raise ValueError(f"{number} is no dtype number of torch or torch_npu")
     # Before torch 2.8, which lacks the type, bytes are what torch_npu stores it in, too.
     return getattr(torch, names[number], torch.uint8 if number == 296 else None)
+
+
+def packed_dim(size: Any, number: int) -> Any:
+    """How long a dim of so many numbers is in memory: torch_npu packs those of 4 bits into larger ones.
+
+    `number` is the dtype's, as `dtype_from_int` takes it: quint4x2 (16) lies in int32, the others in bytes.
+    """
+    if number == 16:
+        return size // 8
+    return size // 2 if number in (285, 296, 297) else size

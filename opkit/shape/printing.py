@@ -13,6 +13,7 @@ from opkit.model.expression import (
     Attribute,
     Binary,
     Call,
+    Comprehension,
     Conditional,
     Expression,
     Index,
@@ -248,6 +249,28 @@ def _sequence(node: Sequence, scope: Scope, want: str) -> Printed:
     return Printed(f"[{', '.join(i.text for i in items)}]", kind)
 
 
+_ITEMS = {
+    "shape": "int",
+    "list": "value",
+    "tensors": "tensor",
+    "optional_tensors": "tensor?",
+    "shapes": "shape",
+}
+
+
+def _comprehension(node: Comprehension, scope: Scope, want: str) -> Printed:
+    values = definite(printed(node.values, scope), node.values.mark)
+    if values.base not in _ITEMS:
+        message = f"a list is needed after `in`, `{values.text}` is none"
+        raise RuleError(WRONG_KIND, message, node.values.mark, "write x.shape for the sizes of a tensor")
+    if node.name in scope.variables:
+        raise RuleError(WRONG_CALL, f"`{node.name}` has a meaning already", node.mark, "take another name")
+    inner = scope.bind(node.name, _ITEMS[values.base], node.name)
+    element = definite(printed(node.element, inner), node.element.mark)
+    kind = {"int": "shape", "tensor": "tensors", "shape": "shapes"}.get(element.base, "list")
+    return Printed(f"[{element.text} for {node.name} in {values.text}]", kind)
+
+
 _PRINTERS: dict[type, Callable[[Any, Scope, str], Printed]] = {
     Literal: _literal,
     Name: _name,
@@ -259,4 +282,5 @@ _PRINTERS: dict[type, Callable[[Any, Scope, str], Printed]] = {
     Binary: _binary,
     Conditional: _conditional,
     Sequence: _sequence,
+    Comprehension: _comprehension,
 }

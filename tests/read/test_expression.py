@@ -146,7 +146,7 @@ def test_marks_after_characters_of_several_bytes() -> None:
         ("x[::2]", "python", 4, 1, ""),
         ("a = 1", "python", 2, 1, ""),
         ("f(a", "python", 1, 1, ""),
-        ("[i for i in a]", "python", 0, 14, ""),
+        ("{i for i in a}", "python", 0, 14, ""),
         ("b'x'", "python", 0, 4, ""),
         ("a if b", "python", 0, 1, ""),
     ],

@@ -100,7 +100,8 @@ def test_dtype_numbers() -> None:
         268: torch.bool,
         283: torch.bfloat16,
         292: torch.float8_e4m3fn,
-        296: torch.uint8,
+        296: torch.float4_e2m1fn_x2,
+        297: torch.uint8,
     }
     assert {number: dtype(number) for number in expected} == expected
     for number in (-1, 40, 255, 261, 288):
