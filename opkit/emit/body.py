@@ -14,7 +14,7 @@ from opkit.model.schema import BaseType, OperatorSchema, base_of, is_tensor_list
 from opkit.shape.errors import UNKNOWN_NAME, RuleError, nearest
 from opkit.shape.narrowing import assume
 from opkit.shape.printing import printed
-from opkit.shape.rule import Aliased, Fresh, Returned, Rule
+from opkit.shape.rule import Aliased, Fresh, Returned, Rule, Valued
 from opkit.shape.scope import Environment, Scope
 from opkit.shape.value import NOT, OR
 
@@ -172,6 +172,8 @@ def _results(rule: Rule, signature: Signature, scope: Scope) -> list[str]:
             items.append(signature.spelling[output.argument])
         elif isinstance(output, Returned):
             items.append(_returned(output, items, setup, make, signature, scope))
+        elif isinstance(output, Valued):
+            items.append(printed(output.value, scope).text)
     if any(isinstance(item, _New) for item in items) or setup:
         setup = [*make.setup, *setup]
     is_list = len(rule.spec.schema.returns) == 1 and is_tensor_list(rule.spec.schema.returns[0].type)

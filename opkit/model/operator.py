@@ -39,6 +39,8 @@ class OutputRule:
     alias: str | None = None
     # The result is `alias` where this holds, else a new tensor; None where it always is.
     when: Expression | None = None
+    # The result itself, where the schema says that it is no tensor.
+    value: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ class OpSpec:
     # What it promises about graphs; None where the entry does not say.
     contract: Contract | None = None
 
-    @property
+    @cached_property
     def name(self) -> str:
         """`base` or `base.overload`."""
         return str(self.schema.name)

@@ -24,7 +24,7 @@ GE = "OPK042"
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _META_KEYS = ("let", "require", "python")
-_RESULT_KEYS = ("size", "dtype", "alias", "when")
+_RESULT_KEYS = ("size", "dtype", "alias", "when", "value")
 _BRACES = re.compile(r"\{(\w+)\}")
 _ITEM = re.compile(r"(\w+)\[\d+\]")
 
@@ -178,6 +178,11 @@ def _output(
             alias = _alias(document, part_value, what, scope, earlier)
         else:
             found[part] = _expression(document, part_value, f"`{part}`", scope)
+    if "value" in items:
+        for part in [part for part in items if part in _RESULT_KEYS and part != "value"]:
+            help = "`value` is for a result that is no tensor, such as an int"
+            document.report(META, f"{what} has a value and a {part}", document.mark(items[part][0]), help)
+        return OutputRule(name, None, None, document.mark(key), value=found["value"])
     always = "alias" in items and "when" not in items
     for part in ("size", "dtype"):
         if part not in items and not always:

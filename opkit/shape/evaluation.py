@@ -13,7 +13,7 @@ from typing import Any
 from opkit.model.expression import Expression
 from opkit.shape.narrowing import assume
 from opkit.shape.printing import printed
-from opkit.shape.rule import Aliased, Fresh, Returned, Rule
+from opkit.shape.rule import Aliased, Fresh, Returned, Rule, Valued
 from opkit.shape.scope import Environment, Scope
 from opkit.shape.source import library_functions, library_names
 
@@ -29,6 +29,8 @@ class Result:
     shape: tuple[Any, ...] | None
     dtype: Any
     argument: str | None = None
+    # The result itself, where it is no tensor.
+    value: Any = None
 
 
 @lru_cache(maxsize=1)
@@ -77,6 +79,8 @@ def apply(
             results.append(Result(None, None, output.argument))
         elif isinstance(output, Returned):
             results.append(_returned(output, scope, values, results))
+        elif isinstance(output, Valued):
+            results.append(Result(None, None, value=evaluate(output.value, scope, values)))
     return tuple(results)
 
 

@@ -47,13 +47,20 @@ class Returned:
 
 
 @dataclass(frozen=True)
+class Valued:
+    """A value that is no tensor."""
+
+    value: Expression
+
+
+@dataclass(frozen=True)
 class Unresolved:
     """No rule, because of the reason."""
 
     reason: str
 
 
-Output = Union[Fresh, Aliased, Returned, Unresolved]
+Output = Union[Fresh, Aliased, Returned, Valued, Unresolved]
 Bindings = tuple[tuple[str, Expression], ...]
 
 
@@ -150,10 +157,13 @@ def _output(spec: OpSpec, return_: Return, rule: OutputRule | None, rules: tuple
         return Aliased(argument.name)
     if return_.alias is not None:
         return Unresolved("it is a view of an argument, which a size and a dtype cannot describe")
-    if return_.type not in (BaseType("Tensor"), OptionalType(BaseType("Tensor"))):
-        return Unresolved(f"a rule describes tensors, and this result is a {return_.type}")
+    is_tensor = return_.type in (BaseType("Tensor"), OptionalType(BaseType("Tensor")))
+    if not is_tensor and (rule is None or rule.value is None):
+        return Unresolved(f"it is no tensor but {return_.type}: write {{value: ...}}")
     if rule is None:
         return Unresolved("neither `meta` nor `gen_opapi` describes it")
+    if rule.value is not None:
+        return Unresolved("it is a tensor, which has no `value`") if is_tensor else Valued(rule.value)
     return _described(spec, rule, rules)
 
 
@@ -241,6 +251,8 @@ def _problems(rule: Rule, environment: Environment | None) -> Iterator[Diagnosti
             )
         elif isinstance(output, Fresh):
             parts.append(output)
+        elif isinstance(output, Valued):
+            conditions.append(output.value)
         elif isinstance(output, Returned) and output.condition is not None and output.otherwise is not None:
             conditions.append(output.condition)
             parts.append(output.otherwise)

@@ -55,6 +55,9 @@ def test_mistakes_of_structure_are_not_valid(schema: dict[str, Any], code: str) 
         ("{alias: x, size: x, dtype: x}", False),
         ("{alias: x, when: n == 1}", False),
         ("{size: x, dtype: x, strides: x}", False),
+        ("{value: x.numel() * 2}", True),
+        ("{value: x.numel(), size: x, dtype: x}", False),
+        ("{value: x.numel(), alias: x}", False),
     ],
 )
 def test_results_of_a_rule(schema: dict[str, Any], rule: str, valid: bool) -> None:

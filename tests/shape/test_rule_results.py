@@ -156,3 +156,26 @@ def test_tensors_may_lie_on_different_devices_where_the_schema_does_not_check() 
         x, lengths = torch.empty(2, 3, device="cuda"), torch.empty(4, device="cpu")
         assert operator(x, lengths).device.type == "cuda"
         assert operator(lengths, x).device.type == "cpu"
+
+
+def test_results_that_are_no_tensor() -> None:
+    namespace = fresh_namespace()
+    meta = "meta: {out: {size: x, dtype: x}, count: {value: x.numel() * n}}"
+    spec, file = operator(f"{namespace}::counted(Tensor x, int n=2) -> (Tensor, int)", meta)
+    assert apply(resolve(spec, file), {"x": torch.empty(3, 5), "n": 2})[1].value == 30
+    register(file)
+    counted = getattr(torch.ops, namespace).counted(torch.empty(3, 5, device="meta"))
+    assert counted[1] == 30
+
+
+@pytest.mark.parametrize(
+    ("returns", "rule", "words"),
+    [
+        ("int", "{size: x, dtype: x}", "it is no tensor but int"),
+        ("Tensor", "{value: x.numel()}", "it is a tensor, which has no `value`"),
+    ],
+)
+def test_a_value_is_for_what_is_no_tensor(returns: str, rule: str, words: str) -> None:
+    spec, file = operator(f"f(Tensor x) -> {returns}", f"meta: {{out: {rule}}}")
+    (problem,) = resolve(spec, file).diagnostics
+    assert words in problem.message
