@@ -1,3 +1,7 @@
+import traceback
+from pathlib import Path
+
+
 def fine(x, y, n, f):
     return x * n, y * f
 
@@ -15,14 +19,10 @@ def wrong_values(x):
     return x + 1
 
 
-CALLS = []
-
-
 def fails_when_replayed(x):
-    # The stages before npugraph_ex make fewer calls.
-    CALLS.append(x)
-    if len(CALLS) > 5:
-        raise ValueError("too many calls")
+    frames = [(Path(frame.filename).name, frame.name) for frame in traceback.extract_stack()]
+    if ("acl_graph.py", "run") in frames:
+        raise ValueError("not in a replay")
     return x[:, :3] + 1
 
 
