@@ -9,7 +9,7 @@ BIN   := $(VENV)/bin
 READY := $(VENV)/.ready-$(TORCH)-$(TORCH_NPU)
 PIP   := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test sanitize lint format bench clean
+.PHONY: demo test sanitize compat lint format bench clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,22 @@ test: $(READY)
 ## The stand-in's native tests under AddressSanitizer and UBSan; `make test` runs them, too.
 sanitize: $(READY)
 	$(BIN)/python -m pytest -m sanitizers
+
+## Prove the samples on other pairs of torch and torch_npu, each in an environment of its own (docs/stand_in.md).
+## torch_npu is installed without what it requires: 2.7.1.post11 asks for "2.7.1+cpu", which PyPI does not have.
+COMPAT ?= 2.7.1:2.7.1.post11 2.14.0:2.14.0
+compat:
+	@failed=; for pair in $(COMPAT); do \
+	    torch=$${pair%%:*}; bin=.compat/$$torch/bin; \
+	    $(PYTHON) -m venv .compat/$$torch && \
+	    $$bin/python -m pip install --quiet "torch==$$torch" && \
+	    $$bin/python -m pip install --quiet --no-deps "torch_npu==$${pair##*:}" && \
+	    $$bin/python -m pip install --quiet --editable '.[torchair]' || exit 1; \
+	    for sample in samples/*/ops.yaml; do \
+	        $$bin/opkit prove $$sample || failed="$$failed $$torch:$$sample"; \
+	    done; \
+	done; \
+	test -z "$$failed" || { echo "not proved:$$failed"; exit 1; }
 
 lint: $(READY)
 	$(BIN)/ruff check .
