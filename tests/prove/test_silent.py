@@ -41,7 +41,11 @@ def test_the_same_operator_without_the_settings(proof: Proof) -> None:
 
 
 def test_ge() -> None:
-    proof = prove(SILENT / "ops.yaml", imports=[SILENT / "ge_eager.py"], operators=["healthy"], modes=["ge"])
-    [mode] = proof.operators[0].modes
-    assert mode.verdict == BREAKS
-    assert mode.reason == "ge: no graph was loaded into GE: the compiled function ran eagerly"
+    names = ["run_eagerly", "fx_summary", "data_dump"]
+    proof = prove(SILENT / "ge.yaml", imports=[SILENT / "ge_eager.py"], modes=["ge"], jobs=1)
+    found = {operator.name: mode for operator in proof.operators for mode in operator.modes}
+    assert sorted(found) == sorted([*names, "no_option"])
+    for name in names:
+        assert found[name].verdict == BREAKS
+        assert found[name].reason == "ge: no graph was loaded into GE: the compiled function ran eagerly"
+    assert found["no_option"].verdict == ENTERS, found["no_option"].reason
