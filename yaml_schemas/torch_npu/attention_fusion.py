@@ -164,11 +164,16 @@ def _numbers_of_mask(
             lambda: "actual_seq_qlen and actual_seq_kvlen must be given, and equally long",
         )
         lengths = zip(_lengths(query_ends or []), _lengths(key_ends or []))
-        return query.shape[1] * sum(queries * keys for queries, keys in lengths)
+        return _constant(query.shape[1] * sum(queries * keys for queries, keys in lengths))
     place = layout.find("S")
     if place < 0 or key.dim() <= place or query.dim() < len(layout):
         return 0
-    return query.shape[layout.index("B")] * head_num * query.shape[place] * key.shape[place]
+    return _constant(query.shape[layout.index("B")] * head_num * query.shape[place] * key.shape[place])
+
+
+def _constant(number: Any) -> int:
+    """The number, or 0 where it is symbolic: a graph would fix the sizes for a result that is an int."""
+    return number if isinstance(number, int) else 0
 
 
 def _lengths(ends: list[int]) -> list[int]:
@@ -194,6 +199,7 @@ def npu_fused_attention_score_backward(
     batch, heads, sequence, hidden = query_layer.shape
 
     def gradient() -> torch.Tensor:
-        return grad_output.new_empty([batch, sequence, heads, hidden]).permute(0, 2, 1, 3)
+        strides = [sequence * heads * hidden, hidden, heads * hidden, 1]
+        return grad_output.new_empty_strided([batch, heads, sequence, hidden], strides)
 
     return gradient(), gradient(), gradient()
