@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bench.measure import Result
 
-PROMISE = "the graph stages of a proof take a few bare torch.compile of the operator (torch loaded in both)"
+PROMISE = "a whole npugraph_ex proof of an operator takes at most 20 bare torch.compile calls of it"
 
-LIMIT = 12.0
+LIMIT = 20.0
 _OPERATORS = 6
 _WORKER = """
 import json, sys, time
@@ -64,9 +64,11 @@ def measure() -> Result:
     with tempfile.TemporaryDirectory() as directory:
         yaml = Path(directory) / "ops.yaml"
         yaml.write_text(f"custom:\n{entries}", encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, "-c", _WORKER, str(yaml)], check=True, stdout=subprocess.PIPE, text=True
-        )
+        # Of torch's and torch_npu's warnings only a failure is worth showing.
+        command = [sys.executable, "-W", "ignore", "-c", _WORKER, str(yaml)]
+        done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the proof did not run: {done.stderr}")
     times = json.loads(done.stdout.splitlines()[-1])
     # The median of all but the first.
     ours, bare = (sorted(values[1:])[(len(values) - 1) // 2] for values in (times["proof"], times["bare"]))
