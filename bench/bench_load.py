@@ -18,7 +18,7 @@ def measure() -> Result:
     from opkit.cann.load import runtime_environment
 
     ours = runtime_environment(True)
-    bare = {name: value for name, value in ours.items() if name != "PYTHONPATH"}  # the libraries, and no kernels
+    bare = {name: value for name, value in ours.items() if name != "PYTHONPATH"}  # no kernels
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(ROUNDS):
         for environment, kept in zip((ours, bare), times):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from opkit.cann.aten_call import INDEXED, AtenOperator, Call, aten_operator, waits
 from opkit.cann.aten_functions import HOST_FUNCTIONS
 from opkit.cann.library import standin
-from opkit.cann.operators import fill_defaults
+from opkit.cann.operators import fill_defaults, with_npu_kernel
 from opkit.cann.views import has_plain_format, map_tensors, tensors_in
 
 if TYPE_CHECKING:
@@ -75,14 +75,12 @@ _ABOVE = ("aten::one_hot",)
 def _computable() -> tuple[str, ...]:
     import torch
 
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     has_computed = torch._C._dispatch_has_computed_kernel_for_dispatch_key
     return tuple(
         name
-        for name in torch._C._dispatch_get_all_op_names()
+        for name in with_npu_kernel()
         if name.startswith("aten::")
         and name.removeprefix("aten::").partition(".")[0] not in _KEPT
-        and has_kernel(name, "PrivateUse1")
         and (name in HOST_FUNCTIONS or has_computed(name, "CPU"))
         and not _is_view(name)
     )
@@ -90,16 +88,12 @@ def _computable() -> tuple[str, ...]:
 
 def uncomputed_operators() -> list[str]:
     """The operators that only torch_npu's kernels implement: these launch what nobody computes."""
-    import torch
-
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     computed = frozenset(_computable())
     return [
         name
-        for name in torch._C._dispatch_get_all_op_names()
+        for name in with_npu_kernel()
         if name.startswith("aten::")
         and name not in computed
-        and has_kernel(name, "PrivateUse1")
         and name.removeprefix("aten::").partition(".")[0] not in _KEPT
         and _is_defined(name)
         and not _is_view(name)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from opkit.cann import device, npu_inference_attention
 from opkit.cann.aten import uncomputed_operators
 from opkit.cann.library import standin
-from opkit.cann.operators import fill_defaults, find_operator, is_written
+from opkit.cann.operators import fill_defaults, find_operator, is_written, with_npu_kernel
 from opkit.cann.views import POISON, TaskViews, fill_bytes, tensors_in
 
 if TYPE_CHECKING:
@@ -51,13 +51,8 @@ def install_npu_values() -> int:
 
 
 def _own_kernels() -> list[str]:
-    import torch
-
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     return [
-        name
-        for name in torch._C._dispatch_get_all_op_names()
-        if name.partition("::")[0] in _NAMESPACES and has_kernel(name, "PrivateUse1") and name not in _TELLS
+        name for name in with_npu_kernel() if name.partition("::")[0] in _NAMESPACES and name not in _TELLS
     ] + uncomputed_operators()
 
 

@@ -30,6 +30,13 @@ def find_operator(name: str) -> Any:
         ) from None
 
 
+def with_npu_kernel() -> list[str]:
+    """The names of all operators that have an NPU kernel: one question, as asking for each is slow."""
+    import torch
+
+    return sorted(torch._C._dispatch_get_registrations_for_dispatch_key("PrivateUse1"))
+
+
 def operator_name(operator: Any) -> str:
     """The name under which the dispatcher knows an OpOverload; the overload "default" is not written."""
     name: str = operator.name()
