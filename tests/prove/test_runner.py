@@ -57,7 +57,7 @@ def test_eating_memory_is_the_failure_of_its_operator() -> None:
         files=(str(DYING / "ops.yaml"),),
         operators=("eats", "survives"),
         modes=("npugraph_ex",),
-        stages=("host",),
+        stages=("dynamo",),
         imports=(str(DYING / "operators.py"),),
         timeout=60,
         # torch and torch_npu need less than a third of that for themselves.
