@@ -81,6 +81,14 @@ class _Binder:
             return None
         return Binding(self.spec, self.prototype, inputs, attributes, dropped, results, cloned)
 
+    def check(self) -> None:
+        """Collect the findings only. A prototype derived from the schema has the schema's own names."""
+        if self.spec.ge is not None and self.spec.ge.prototype is not None:
+            self.bind()
+            return
+        usable, _ = self._sort_out_arguments()
+        self._bind_results({a.name: a for a in usable})
+
     def _sort_out_arguments(self) -> tuple[list[Argument], tuple[Argument, ...]]:
         """Part the arguments GE has a type for from those it must not be given."""
         usable, dropped = [], []
@@ -346,7 +354,7 @@ def _check(spec: OpSpec) -> tuple[IrPrototype | None, list[Diagnostic]]:
     if prototype is None:
         return None, list(diagnostics)
     binder = _Binder(spec, prototype)
-    binder.bind()
+    binder.check()
     return prototype, [*diagnostics, *binder.findings]
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A place in a source file. Line and column count from 1; `length` characters are underlined."""
+class Mark(NamedTuple):
+    """A place in a source file. Line and column count from 1; `length` characters are underlined.
+
+    A tuple, since reading a file makes tens of thousands of them.
+    """
 
     file: str
     line: int

@@ -7,6 +7,7 @@ means the same (see `str(OperatorSchema)`), with spacing made canonical.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Union
 
 from opkit.model.diagnostic import Mark
@@ -176,17 +177,17 @@ class OperatorSchema:
     returns: tuple[Return, ...]
     mark: Mark
 
-    @property
+    @cached_property
     def positional(self) -> tuple[Argument, ...]:
         """Arguments before the `*`."""
         return tuple(a for a in self.arguments if not a.kwarg_only)
 
-    @property
+    @cached_property
     def keyword_only(self) -> tuple[Argument, ...]:
         """Arguments after the `*`."""
         return tuple(a for a in self.arguments if a.kwarg_only)
 
-    @property
+    @cached_property
     def mutated(self) -> tuple[Argument, ...]:
         """Arguments the operator writes."""
         return tuple(a for a in self.arguments if a.is_mutated)

@@ -9,8 +9,9 @@ import yaml
 
 # Nodes of a file with every alias written out; a file of thousands of operators has a fifth of that.
 LIMIT = 500_000
-# An anchor or a tag stands at the beginning of a value; `(a!)`, `(!x` and `a != b` do not.
-_SUSPICIOUS = re.compile(r"(?:^|(?<=[\s\[{,:]))(?:&[\w-]|!(?!= ))")
+# An anchor or a tag stands at the beginning of a value; `(a!)`, `(!x` and `a != b` do not. What stands before
+# it is looked at last, so that the search runs from one `&` or `!` to the next.
+_SUSPICIOUS = re.compile(r"&(?<![^\s\[{,:]&)[\w-]|!(?<![^\s\[{,:]!)(?!= )")
 _TAGS = {
     f"tag:yaml.org,2002:{name}"
     for name in ("null", "bool", "int", "float", "str", "seq", "map", "merge", "value", "timestamp")

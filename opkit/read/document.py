@@ -19,6 +19,7 @@ STRUCTURE = "OPK004"
 # libyaml is several times faster; wheels have it on every common platform.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
+_TEXT = _TAG + "str"
 _ESCAPE_LENGTH = {"x": 2, "u": 4, "U": 8}
 _constructor = yaml.constructor.SafeConstructor()
 
@@ -175,7 +176,7 @@ def kind(node: yaml.Node) -> str:
 
 def is_null(node: yaml.Node) -> bool:
     """Tell whether the value is null or left out."""
-    return kind(node) == "null"
+    return bool(node.tag == _TAG + "null")
 
 
 def describe(node: yaml.Node) -> str:
@@ -189,6 +190,8 @@ def describe(node: yaml.Node) -> str:
 
 def plain(node: yaml.Node, depth: int = 0) -> object:
     """Give a node's value as YAML means it; anchors that contain themselves end in None."""
+    if node.tag == _TEXT and isinstance(node, yaml.ScalarNode):
+        return node.value
     if depth > 40:
         return None
     if isinstance(node, yaml.SequenceNode):

@@ -178,12 +178,12 @@ def _check_keys(document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]
 
 def _check_types(document: Document, schema: OperatorSchema, supported: set[str], settings: Settings) -> None:
     """Report types that a torch version the entry is for does not have."""
+    parts: tuple[Argument | Return, ...] = (*schema.arguments, *schema.returns)
+    versioned = [(part, name) for part in parts if (name := base_of(part.type).name) in VERSIONED_TYPES]
+    if not versioned:
+        return
     wanted = [settings.version] if settings.version else sorted(supported & set(settings.versions))
-    parts: list[Argument | Return] = [*schema.arguments, *schema.returns]
-    for part in parts:
-        name = base_of(part.type).name
-        if name not in VERSIONED_TYPES:
-            continue
+    for part, name in versioned:
         lacking = [v for v in wanted if v and not type_known_in(name, v)]
         first, last = VERSIONED_TYPES[name]
         range_ = f"only up to {last}" if last else f"only from {first} on"

@@ -233,16 +233,16 @@ def _check_inherited(document: Document, operators: list[OpSpec]) -> None:
 
 def _check_twice(document: Document, operators: list[OpSpec]) -> None:
     """Report operators declared twice for the same torch version."""
-    seen: dict[tuple[str, str, str], OpSpec] = {}
+    seen: dict[tuple[str, str], list[OpSpec]] = {}
     for op in operators:
         # `quant` and `autograd` register a kernel under another dispatch key, so a name may be in both.
         group = op.section if op.section in ("quant", "autograd") else ""
-        name = op.schema.name.qualified
-        for version in dict.fromkeys((*op.op_api, *op.acl_op)) or [""]:
-            other = seen.setdefault((group, name, version), op)
-            if other is not op:
+        same = seen.setdefault((group, op.schema.name.qualified), [])
+        for other in same:
+            common = [version for version in _kernel_versions(op) if version in _kernel_versions(other)]
+            if common:
                 document.operator = op.name
-                for_version = f" for torch {version[1:]}" if version else ""
+                for_version = f" for torch {common[0][1:]}" if common[0] else ""
                 document.report(
                     TWICE,
                     f"`{op.name}` is declared twice{for_version}",
@@ -251,4 +251,10 @@ def _check_twice(document: Document, operators: list[OpSpec]) -> None:
                     related=(("the first one", other.mark),),
                 )
                 break
+        same.append(op)
     document.operator = ""
+
+
+def _kernel_versions(op: OpSpec) -> list[str]:
+    """Give the torch versions an entry is for; one that names none is an operator of its own."""
+    return list(dict.fromkeys((*op.op_api, *op.acl_op))) or [""]

@@ -105,8 +105,8 @@ def _output(
         )
         return None
     items = document.items(value, what) or {}
-    close = nearest(name, ("new_params",))
-    if close and not any(part in _RESULT_KEYS for part in items):
+    is_rule = any(part in _RESULT_KEYS for part in items)
+    if not is_rule and (close := nearest(name, ("new_params",))):
         document.report(STRUCTURE, f"{what} has neither size nor dtype", document.mark(key), close)
         return None
     found: dict[str, Expression | None] = {"size": None, "dtype": None}

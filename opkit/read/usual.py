@@ -45,13 +45,15 @@ def _arguments(source: SourceText, text: str, start: int) -> tuple[Argument, ...
         if part == "*" and not kwarg_only:
             kwarg_only = True
         else:
+            before, equals, default = part.partition("=")
+            type_, _, name = before.rpartition(" ")
             # A part that was cut out of a list or a string lacks the end of it, and is no argument.
-            known = _argument(part)
+            known = _argument(f"{type_} x{equals}{default}") if _name(name) and "." not in name else None
             if known is None or (has_default and not kwarg_only and _must_not_follow(known)):
                 return None
             has_default = has_default or known.default is not None
             mark = source.mark(start, end)
-            found.append(Argument(known.name, known.type, known.default, kwarg_only, known.alias, mark))
+            found.append(Argument(name, known.type, known.default, kwarg_only, known.alias, mark))
         start = end + 2
     if len({argument.name for argument in found}) < len(found) or text.endswith("*"):
         return None
@@ -63,6 +65,7 @@ def _must_not_follow(argument: Argument) -> bool:
     return argument.default is None and not isinstance(argument.type, ListType)
 
 
+@lru_cache(maxsize=10_000)
 def _name(text: str) -> OperatorName | None:
     match = _NAME.fullmatch(text)
     if match is None or match[1] in RESERVED_WORDS or match[2] in _NOT_A_NAME:
@@ -72,6 +75,7 @@ def _name(text: str) -> OperatorName | None:
 
 @lru_cache(maxsize=10_000)
 def _argument(text: str) -> Argument | None:
+    """Read an argument called x; the types and defaults of a file are far fewer than its names."""
     parser = _beginning(text + ")")
     try:
         argument = parser.argument(kwarg_only=False) if parser else None

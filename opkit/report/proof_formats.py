@@ -58,7 +58,7 @@ def _placed(proof: Proof, found: Diagnostic) -> Diagnostic:
         return found
     operator = next((item for item in proof.operators if item.file == found.mark.file), None)
     file = found.mark.file if operator is None else relative_file(proof, operator)
-    return replace(found, mark=replace(found.mark, file=file))
+    return replace(found, mark=found.mark._replace(file=file))
 
 
 def _diagnostic(proof: Proof, found: Finding) -> Diagnostic:

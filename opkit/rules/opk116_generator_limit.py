@@ -38,6 +38,8 @@ from opkit.rules.context import Context, finding, has_tensor_argument
 
 CODE = "OPK116"
 
+_OPTIONAL_TENSORS = ListType(OptionalType(BaseType("Tensor")))
+
 
 def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     """Report what the generator cannot take."""
@@ -50,7 +52,7 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
             message = "op-plugin's generator cannot make a result Tensor[]"
             yield finding(CODE, Severity.ERROR, op, message, result.mark, help)
     for argument in op.schema.arguments:
-        if argument.type == ListType(OptionalType(BaseType("Tensor"))):
+        if argument.type == _OPTIONAL_TENSORS:
             message = "op-plugin's generator cannot take an argument Tensor?[]"
             yield finding(CODE, Severity.ERROR, op, message, argument.mark, help)
     if not has_tensor_argument(op):

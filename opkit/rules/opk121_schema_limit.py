@@ -32,18 +32,21 @@ from opkit.rules.context import Context, finding
 
 CODE = "OPK121"
 
+_BOOLS = ListType(BaseType("bool"))
+
 
 def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     """Report each such argument or result."""
     if not (op.op_api or op.acl_op):
         return
     for argument in op.schema.arguments:
-        alias, default = argument.alias, argument.default
-        type_ = argument.type.element if isinstance(argument.type, OptionalType) else argument.type
+        alias, default, type_ = argument.alias, argument.default, argument.type
+        if isinstance(type_, OptionalType):
+            type_ = type_.element
         if alias is not None and alias.is_write and len(alias.before) > 1:
             message = f"op-plugin takes one alias letter on a written argument, `{argument.name}` has several"
             yield finding(CODE, Severity.ERROR, op, message, argument.mark, f"write ({alias.before[0]}!)")
-        elif type_ == ListType(BaseType("bool")):
+        elif isinstance(type_, ListType) and type_ == _BOOLS:
             message = f"op-plugin takes bool lists of a fixed size only, `{argument.name}` has none"
             yield finding(CODE, Severity.ERROR, op, message, argument.mark, "write e.g. bool[3]")
         elif default is not None and isinstance(default.value, str) and ", " in default.value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 from opkit.model.diagnostic import Diagnostic, Mark, Severity
@@ -27,5 +26,7 @@ class RuleError(Exception):
 
 def nearest(name: str, candidates: Iterable[str]) -> str:
     """Make a help line that offers the closest known names."""
+    import difflib
+
     close = difflib.get_close_matches(name, list(candidates), n=3, cutoff=0.6)
     return f"did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
