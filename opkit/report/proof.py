@@ -200,10 +200,15 @@ def _gate(proof: Proof, color: bool) -> Iterator[Any]:
         return
     if proof.gate:
         yield Text.from_ansi("\n" + diagnostics.render(proof.gate, "full", color).rstrip())
+    yield f"\n{kept_promises(proof)}"
+
+
+def kept_promises(proof: Proof) -> str:
+    """Count the operators whose promise and evidence are the same."""
     names = {(operator.file, operator.name) for operator in proof.operators}
-    wrong = {found.operator for found in proof.gate if found.severity is Severity.ERROR}
+    wrong = {found.operator for found in proof.gate or () if found.severity is Severity.ERROR}
     kept = sum(name not in wrong for _, name in names)
-    yield f"\ngate: {kept} of {_count(len(names), 'operator')} as promised"
+    return f"gate: {kept} of {_count(len(names), 'operator')} as promised"
 
 
 def _wrapped(text: str, width: int) -> str:

@@ -74,6 +74,7 @@ def _concise(proof: Proof) -> Iterator[str]:
     """Give a line for each cause, then one that counts."""
     if proof.gate is not None:
         yield from diagnostics.render(_diagnostics(proof), "concise").splitlines()
+        yield full.kept_promises(proof)
         return
     for found in findings(proof):
         where = place(proof, found.operator)

@@ -66,6 +66,7 @@ def test_the_same_set_passes(gate: Any) -> None:
     proof = gate(promise(ALL), *BOTH)
     assert proof.gate == ()
     assert proof.holds
+    assert proof_formats.render(proof, "concise") == "gate: 1 of 1 operator as promised\n"
     assert "gate: 1 of 1 operator as promised" in proof_formats.render(proof)
 
 
