@@ -265,7 +265,12 @@ class Setup:
         import torch_npu  # noqa: F401 - makes `import torchair` find the one inside torch_npu
         import torchair
 
-        torchair.get_npu_backend(compiler_config=torchair.CompilerConfig())
+        try:
+            torchair.get_npu_backend(compiler_config=torchair.CompilerConfig())
+        except (ImportError, RuntimeError) as error:
+            # torchair 2.13 cannot take over a process that npugraph_ex has set up.
+            help_ = "does an imported module use npugraph_ex? In one process torchair has to come first"
+            raise OpkitError(f"torchair cannot start: {first_line(error)}", help_) from error
         for op_file in self.files:
             for spec in self._wanted(op_file):
                 # What an installed package's converters name is CANN's own.
