@@ -271,8 +271,12 @@ def _finding_json(found: Diagnostic) -> dict[str, Any]:
         "message": found.message,
         "help": found.help,
         "operator": found.operator,
-        "place": None if found.mark is None else vars(found.mark).copy(),
+        "place": None if found.mark is None else _place_json(found.mark),
     }
+
+
+def _place_json(mark: Mark) -> dict[str, Any]:
+    return {"file": mark.file, "line": mark.line, "column": mark.column, "length": mark.length}
 
 
 def _finding_from_json(value: Mapping[str, Any]) -> Diagnostic:
