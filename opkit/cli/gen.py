@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from opkit.emit.package import Package
     from opkit.model.diagnostic import Diagnostic
 
 
@@ -35,6 +36,7 @@ class _ToolError(click.ClickException):
 )
 @click.option("--namespace", default="npu", show_default=True, help="For operators whose `func` names none.")
 @click.option("--no-converters", is_flag=True, help="Leave out the GE converters and prototypes.")
+@click.option("--partial", is_flag=True, help="Leave out operators that have no usable rule; exit 1 if any.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if the package is not up to date.")
 @click.option("--torch-version", help="torch version to generate for, such as 2.13.")
 @click.option("--cann-version", help="CANN version to generate for, where a rule depends on it.")
@@ -47,6 +49,7 @@ def command(
     style: str,
     namespace: str,
     no_converters: bool,
+    partial: bool,
     check: bool,
     torch_version: str | None,
     cann_version: str | None,
@@ -54,8 +57,10 @@ def command(
 ) -> None:
     """Write the package of OPS.yaml: Meta kernels, GE converters, IR prototypes and stubs.
 
-    Nothing is written when an operator cannot be generated. Exit codes: 0 written or up to date,
-    1 findings or a stale package, 2 usage or tool error.
+    Nothing is written when an operator cannot be generated, unless --partial leaves it out. Operators of
+    torch's own (sections `official`, `quant`, `autograd`) need no rule: torch has their Meta kernels.
+    Exit codes: 0 written or up to date, 1 findings, operators left out or a stale package, 2 usage or tool
+    error.
     """
     from opkit.emit.meta_kernel import Options
     from opkit.emit.package import generate
@@ -76,15 +81,16 @@ def command(
         ctx.exit(1)
     options = Options(namespace, Environment(torch_version, cann_version, soc_version))
     try:
-        package = generate(op_file, directory, style, options, with_converters=not no_converters)
+        package = generate(op_file, directory, style, options, not no_converters, partial)
         _show((*diagnostics, *package.diagnostics))
-        if not package.complete:
+        _summarize(package)
+        if not package.files:
             ctx.exit(1)
         if check:
             stale = package.stale(directory)
             for path in stale:
                 click.echo(f"stale: {path}")
-            ctx.exit(1 if stale else 0)
+            ctx.exit(1 if stale or package.left_out else 0)
         written = package.write(directory)
     except OpkitError as error:
         raise _ToolError(str(error)) from None
@@ -94,6 +100,21 @@ def command(
         click.echo(f"wrote {path}")
     if not written:
         click.echo(f"{directory} is up to date")
+    ctx.exit(1 if package.left_out else 0)
+
+
+def _summarize(package: Package) -> None:
+    """Say what is not generated: what has no usable rule, and what needs none."""
+    count = len(package.left_out)
+    if count:
+        which = "1 operator has" if count == 1 else f"{count} operators have"
+        what = f"left out: {', '.join(package.left_out)}" if package.files else "nothing is written"
+        click.echo(f"error: {which} no usable rule; {what}", err=True)
+    if count and not package.files:
+        click.echo("help: write `meta:` for each, or leave them out with `--partial`", err=True)
+    if package.torchs:
+        which = "1 operator" if package.torchs == 1 else f"{package.torchs} operators"
+        click.echo(f"note: {which} of torch's own without a rule: torch has the Meta kernels", err=True)
 
 
 def _show(diagnostics: tuple[Diagnostic, ...]) -> None:

@@ -14,7 +14,7 @@ from opkit.emit.converter_helpers import HELPERS
 from opkit.emit.ge_binding import CONSTANT_DTYPES, Binding, bind, check, check_file
 from opkit.emit.header import LINE_LENGTH, after_commas, quoted
 from opkit.emit.ir_json import attribute_type, tensor_kind
-from opkit.emit.meta_kernel import qualify, unique_operators
+from opkit.emit.meta_kernel import own_operators, qualify
 from opkit.model.operator import EntryPoint, OpFile, OpSpec
 from opkit.model.prototype import IrAttribute, IrTensor
 from opkit.model.schema import (
@@ -69,7 +69,7 @@ def emit(op_file: OpFile, namespace: str, header: str) -> str:
 
     An operator that `check` finds an error in gets a comment instead of a converter.
     """
-    specs = unique_operators(op_file)
+    specs = own_operators(op_file)
     body = "\n\n".join(_converter(spec, namespace) for spec in specs)
     used = [(text, needed) for call, (text, needed) in HELPERS.items() if call in body]
     standard = "".join(needed for _, needed in used)
@@ -311,4 +311,4 @@ def _results(binding: Binding) -> tuple[list[str], str]:
 
 def converters(op_file: OpFile) -> Iterable[OpSpec]:
     """Give the operators that get a converter."""
-    return (s for s in unique_operators(op_file) if (s.ge and s.ge.converter) or bind(s)[0] is not None)
+    return (s for s in own_operators(op_file) if (s.ge and s.ge.converter) or bind(s)[0] is not None)

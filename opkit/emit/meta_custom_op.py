@@ -12,6 +12,8 @@ from opkit.emit.meta_kernel import (
     entry_text,
     helper_functions,
     imports,
+    is_aten,
+    own_operators,
     prepare,
     refuse,
     side_effect,
@@ -55,7 +57,7 @@ def kernel(name: str) -> Callable[..., Any]:
 
 def check(op_file: OpFile) -> tuple[Diagnostic, ...]:
     """Find operators that `torch.library.custom_op` cannot express."""
-    return tuple(problem for spec in op_file.operators for problem in _problems(spec))
+    return tuple(problem for spec in own_operators(op_file) for problem in _problems(spec))
 
 
 def _problems(spec: OpSpec) -> list[Diagnostic]:
@@ -82,6 +84,8 @@ def _problems(spec: OpSpec) -> list[Diagnostic]:
 def emit(op_file: OpFile, options: Options) -> str:
     """Print the module; raises OpkitError when an operator has no usable rule or is none for custom_op."""
     kernels, problems = prepare(op_file, options)
+    # torch has defined its own operators, and custom_op can do nothing but define.
+    kernels = tuple(kernel for kernel in kernels if not is_aten(kernel.spec))
     refuse((*problems, *check(op_file)))
     lines: list[str] = []
     functions = "".join(_operator(kernel, options, lines) for kernel in kernels)
@@ -152,7 +156,7 @@ def kernels_template(op_file: OpFile, options: Options) -> str:
     kernels, _ = prepare(op_file, options)
     functions = []
     for kernel in kernels:
-        if kernel.spec.kernel is None:
+        if kernel.spec.kernel is None and not is_aten(kernel.spec):
             message = quoted(f"write the NPU kernel of {kernel.name.qualified} in kernels.py")
             functions.append(f"\n\n{definition(kernel.function, kernel.signature)}\n"
                              f"    raise NotImplementedError({message})\n")  # fmt: skip

@@ -12,14 +12,16 @@ from opkit.emit.body import kernel_body
 from opkit.emit.header import call, quoted
 from opkit.emit.signature import Signature, signature
 from opkit.errors import OpkitError
-from opkit.model.diagnostic import Diagnostic
+from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.operator import EntryPoint, OpFile, OpSpec
 from opkit.model.schema import OperatorName
-from opkit.shape.errors import RuleError
+from opkit.shape.errors import NO_RULE, RuleError
 from opkit.shape.rule import Rule, resolve
 from opkit.shape.scope import Environment
 from opkit.shape.source import called, library_functions, library_names
 
+# Sections of op_plugin_functions.yaml whose operators are torch's own.
+_ATEN_SECTIONS = frozenset({"official", "quant", "autograd"})
 # Names a generated module uses itself; no argument or operator function may hide them.
 RESERVED = frozenset(
     {
@@ -30,6 +32,10 @@ RESERVED = frozenset(
         "library",
         "define",
         "meta_kernel",
+        "aten_meta_kernel",
+        "out_list_meta_kernel",
+        "existing",
+        "is_same",
         "custom_op",
         "kernel",
         "load",
@@ -78,25 +84,34 @@ def definition(name: str, of: Signature) -> str:
 
 
 def prepare(op_file: OpFile, options: Options) -> tuple[tuple[MetaKernel, ...], tuple[Diagnostic, ...]]:
-    """Resolve and print every operator of a file; what cannot be is in the diagnostics."""
+    """Resolve and print every operator of a file; what cannot be is in the diagnostics.
+
+    An operator of torch's own needs no rule, since torch has Meta kernels for these: it is left out if it has
+    none, and with a warning if its rule cannot be used.
+    """
     kernels: list[MetaKernel] = []
     problems: list[Diagnostic] = []
     functions: set[str] = set()
     for spec in unique_operators(op_file):
         rule = resolve(spec, op_file, options.environment)
-        problems += rule.diagnostics
-        if not rule.usable:
-            continue
-        try:
-            of, body = _signature_and_body(rule, options.environment)
-        except RuleError as error:
-            problems.append(replace(error.diagnostic, operator=spec.name))
+        found = list(rule.diagnostics)
+        if rule.usable:
+            try:
+                of, body = _signature_and_body(rule, options.environment)
+            except RuleError as error:
+                found.append(replace(error.diagnostic, operator=spec.name))
+        if found:
+            problems += _warnings(found) if is_aten(spec) else found
             continue
         function = function_name(spec.schema.name, functions)
         functions.add(function)
         name = qualify(spec.schema.name, options.namespace)
         kernels.append(MetaKernel(spec, rule, name, function, of, body))
     return tuple(kernels), tuple(problems)
+
+
+def _warnings(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    return [replace(d, severity=Severity.WARNING) for d in found if d.code != NO_RULE]
 
 
 def _signature_and_body(rule: Rule, environment: Environment) -> tuple[Signature, str]:
@@ -122,16 +137,35 @@ def prepared(op_file: OpFile, options: Options) -> tuple[MetaKernel, ...]:
 
 
 def refuse(problems: Sequence[Diagnostic]) -> None:
-    """Raise OpkitError that lists the problems, if there are any."""
+    """Raise OpkitError that lists the errors among the problems, if there are any."""
+    problems = [d for d in problems if d.severity is Severity.ERROR]
     if problems:
         lines = [f"{d.code} {d.message}" + (f" ({d.mark})" if d.mark else "") for d in problems]
         raise OpkitError("\n".join(lines), problems[0].help)
 
 
 def unique_operators(op_file: OpFile) -> tuple[OpSpec, ...]:
-    """The operators of a file, without the second entry of one that stands in two sections."""
-    first = {spec.schema.name: spec for spec in reversed(op_file.operators)}
-    return tuple(spec for spec in op_file.operators if first[spec.schema.name] is spec)
+    """The operators of a file, without the second entry of one that stands in two sections.
+
+    Those of the sections that hold torch's own operators get the namespace `aten`.
+    """
+    operators = [_in_aten(spec) if spec.section in _ATEN_SECTIONS else spec for spec in op_file.operators]
+    first = {spec.schema.name: spec for spec in reversed(operators)}
+    return tuple(spec for spec in operators if first[spec.schema.name] is spec)
+
+
+def _in_aten(spec: OpSpec) -> OpSpec:
+    return replace(spec, schema=replace(spec.schema, name=qualify(spec.schema.name, "aten")))
+
+
+def is_aten(spec: OpSpec) -> bool:
+    """Tell whether an operator of `unique_operators` is torch's own."""
+    return spec.schema.name.namespace == "aten"
+
+
+def own_operators(op_file: OpFile) -> tuple[OpSpec, ...]:
+    """The operators of a file but for torch's own, which are in no package's API and have a converter."""
+    return tuple(spec for spec in unique_operators(op_file) if not is_aten(spec) or spec.ge is not None)
 
 
 def qualify(name: OperatorName, namespace: str) -> OperatorName:

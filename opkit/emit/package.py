@@ -11,7 +11,7 @@ from pathlib import Path
 
 from opkit.emit import converter, ir_json, meta_custom_op, meta_library, pyi, torchair_hook
 from opkit.emit.header import docstring
-from opkit.emit.meta_kernel import Options, prepare, unique_operators
+from opkit.emit.meta_kernel import Options, own_operators, prepare, unique_operators
 from opkit.errors import OpkitError
 from opkit.files import write_atomically
 from opkit.model.diagnostic import Diagnostic, Severity, has_errors
@@ -29,10 +29,14 @@ class Package:
     # Files that are the user's once they exist.
     once: Mapping[str, str]
     diagnostics: tuple[Diagnostic, ...]
+    # Operators that could not be generated; files without them are made only if asked for.
+    left_out: tuple[str, ...] = ()
+    # How many operators of torch's own are without a rule, and keep torch's Meta kernels.
+    torchs: int = 0
 
     @property
     def complete(self) -> bool:
-        """Tell whether every operator could be generated; only then are there files."""
+        """Tell whether every operator could be generated."""
         return not has_errors(self.diagnostics)
 
     def stale(self, directory: Path) -> tuple[Path, ...]:
@@ -44,9 +48,9 @@ class Package:
     def write(self, directory: Path) -> tuple[Path, ...]:
         """Write the files that changed, and the user's files that are missing; return what was written.
 
-        Raises OpkitError when the package is incomplete, OSError when a file cannot be written.
+        Raises OpkitError when there are no files, OSError when a file cannot be written.
         """
-        if not self.complete:
+        if not self.files:
             raise OpkitError("the package is incomplete: an operator could not be generated")
         written = [p for name, text in self.files.items() if write_atomically(p := directory / name, text)]
         for name, text in self.once.items():
@@ -69,10 +73,12 @@ def generate(
     style: str = "library",
     options: Options | None = None,
     with_converters: bool = True,
+    partial: bool = False,
 ) -> Package:
     """Make the package of a file that is to stand in `directory`.
 
-    Operators that cannot be generated are errors in `Package.diagnostics`, and then there are no files.
+    Operators that cannot be generated are errors in `Package.diagnostics`. There are no files then, unless
+    `partial` asks for files that leave these operators out.
     Raises OpkitError for a style or directory name that cannot be.
     """
     if style not in STYLES:
@@ -83,14 +89,37 @@ def generate(
             f"{name!r} is not a name Python can import", "name the directory like a Python package"
         )
     options = replace(options or Options(), yaml_directory=relative_directory(op_file.path, directory))
-    _, problems = prepare(op_file, options)
-    findings = list(problems)
-    if style == "custom-op":
-        findings += meta_custom_op.check(op_file)
+    kept, findings, left_out, torchs = _select(op_file, style, options)
     if with_converters:
         findings += converter_findings(op_file)
-    if has_errors(findings):
-        return Package({}, {}, tuple(findings))
+    if not kept.operators or (left_out and not partial):
+        return Package({}, {}, tuple(findings), left_out)
+    files = _files(kept, style, options, with_converters)
+    once = meta_custom_op.kernels_template(kept, options) if style == "custom-op" else ""
+    return Package(files, {"kernels.py": once} if once else {}, tuple(findings), left_out, torchs)
+
+
+def _select(
+    op_file: OpFile, style: str, options: Options
+) -> tuple[OpFile, list[Diagnostic], tuple[str, ...], int]:
+    """Part a file into what can be generated, and findings about and names of the operators that cannot.
+
+    The number is that of torch's own operators which need no rule.
+    """
+    kept, found, left_out = op_file, list[Diagnostic](), tuple[str, ...]()
+    # An operator can inherit its rule from one that is left out.
+    while True:
+        kernels, problems = prepare(kept, options)
+        again = [*problems, *(meta_custom_op.check(kept) if style == "custom-op" else ())]
+        found += [d for d in again if d not in found]
+        names = tuple(dict.fromkeys(d.operator for d in again if d.severity is Severity.ERROR))
+        if not names:
+            return kept, found, left_out, len(unique_operators(kept)) - len(kernels)
+        left_out += names
+        kept = replace(kept, operators=tuple(s for s in kept.operators if s.name not in names))
+
+
+def _files(op_file: OpFile, style: str, options: Options, with_converters: bool) -> dict[str, str]:
     emit_meta = meta_custom_op.emit if style == "custom-op" else meta_library.emit
     files = {
         "__init__.py": _init(op_file, options, with_converters),
@@ -101,8 +130,7 @@ def generate(
     }
     if with_converters:
         files |= _ge_files(op_file, options)
-    kernels = meta_custom_op.kernels_template(op_file, options) if style == "custom-op" else ""
-    return Package(files, {"kernels.py": kernels} if kernels else {}, tuple(findings))
+    return files
 
 
 def relative_directory(yaml_path: str, directory: Path) -> str:
@@ -113,7 +141,7 @@ def relative_directory(yaml_path: str, directory: Path) -> str:
 
 def converter_findings(op_file: OpFile) -> list[Diagnostic]:
     """What keeps operators out of GE. The Meta kernel still takes them into npugraph_ex: warnings here."""
-    found = [d for spec in unique_operators(op_file) for d in converter.check(spec)]
+    found = [d for spec in own_operators(op_file) for d in converter.check(spec)]
     return [replace(d, severity=Severity.WARNING) if d.severity is Severity.ERROR else d for d in found]
 
 

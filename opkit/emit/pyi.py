@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Sequence
 
 from opkit.emit.header import call, docstring
-from opkit.emit.meta_kernel import Options, qualify, unique_operators
+from opkit.emit.meta_kernel import Options, is_aten, qualify, unique_operators
 from opkit.emit.signature import signature
 from opkit.model.operator import OpFile, OpSpec
 from opkit.model.schema import OperatorName
@@ -18,14 +18,14 @@ _MODULES = frozenset({"meta", "converters", "kernels", "torchair_hook"})
 def exported(op_file: OpFile, options: Options) -> dict[OperatorName, list[OpSpec]]:
     """The operators a package offers as attributes: `namespace::base` -> its overloads.
 
-    Left out are names that Python or the package itself needs, and the second of two equal names of different
-    namespaces; all of them are reachable through torch.ops.
+    Left out are torch's own operators, names that Python or the package itself needs, and the second of two
+    equal names of different namespaces; all of them are reachable through torch.ops.
     """
     found: dict[str, tuple[OperatorName, list[OpSpec]]] = {}
     for spec in unique_operators(op_file):
         name = qualify(spec.schema.name, options.namespace)
         packet = OperatorName(name.base, namespace=name.namespace)
-        if name.base in _MODULES or keyword.iskeyword(name.base):
+        if is_aten(spec) or name.base in _MODULES or keyword.iskeyword(name.base):
             continue
         first, overloads = found.setdefault(name.base, (packet, []))
         if first == packet:

@@ -131,3 +131,56 @@ def test_a_place_that_cannot_be_written_has_help(ops: Path) -> None:
     assert result.exit_code == 2
     assert "cannot write" in result.output
     assert "help: a file stands where a directory is meant" in result.output
+
+
+LOST = "  - func: lost(Tensor x) -> Tensor\n    op_api: all_version\n"
+
+
+def test_partial_writes_what_has_a_rule_and_lists_the_rest(ops: Path) -> None:
+    out = ops.parent / "generated"
+    assert gen(ops, "-o", out, "--partial").exit_code == 0
+    whole = (out / "meta.py").read_text()
+    ops.write_text(SAMPLE + LOST)
+    refused = gen(ops, "-o", out)
+    assert refused.exit_code == 1
+    assert "--partial" in refused.output
+    partial = gen(ops, "-o", out, "--partial")
+    assert partial.exit_code == 1
+    assert "left out: lost" in partial.output
+    assert f"{ops}:{(SAMPLE + LOST).count(chr(10)) - 1}:" in partial.output
+    assert (out / "meta.py").read_text() == whole
+    assert gen(ops, "-o", out, "--partial", "--check").exit_code == 1
+
+
+def test_an_operator_left_out_takes_those_that_inherit_its_rule_with_it(ops: Path) -> None:
+    heir = LOST.replace("lost", "heir") + "    gen_opapi: {structured_inherit: lost}\n"
+    ops.write_text(
+        SAMPLE + LOST + "    gen_opapi: {out: {size: no_helper(x), dtype: x}, exec: aclnnLost}\n" + heir
+    )
+    assert "left out: lost, heir" in gen(ops, "-o", ops.parent / "generated", "--partial").output
+
+
+def test_a_file_without_any_rule_is_refused_with_partial_too(ops: Path) -> None:
+    ops.write_text("custom:\n" + LOST)
+    out = ops.parent / "generated"
+    assert gen(ops, "-o", out, "--partial").exit_code == 1
+    assert not out.exists()
+
+
+def test_operators_of_torch_need_no_rule_and_stay_torchs(ops: Path) -> None:
+    official = """official:
+  - func: abs(Tensor self) -> Tensor
+    op_api: all_version
+  - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+    op_api: all_version
+    gen_opapi: {out: {size: self, dtype: self}, exec: aclnnAdd}
+"""
+    ops.write_text(official + SAMPLE)
+    out = ops.parent / "generated"
+    result = gen(ops, "-o", out)
+    assert result.exit_code == 0, result.output
+    assert "1 operator of torch's own without a rule" in result.output
+    meta = (out / "meta.py").read_text()
+    assert '@aten_meta_kernel("aten::add.Tensor(' in meta
+    assert "::abs(" not in meta
+    assert "aten" not in (out / "__init__.py").read_text() + (out / "converters.py").read_text()

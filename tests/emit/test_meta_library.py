@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import inspect
@@ -62,9 +63,20 @@ def test_another_schema_under_the_same_name_is_refused_with_both_shown(tmp_path:
     rule = "meta: {out: {size: x, dtype: x}}"
     generate(tmp_path, "f(Tensor x, SymInt n=1) -> Tensor", rule, namespace=namespace)
     with pytest.raises(RuntimeError) as caught:
-        generate(tmp_path, "f(Tensor x, int n=1) -> Tensor", rule, namespace=namespace)
+        generate(tmp_path, "f(Tensor x, int n=2) -> Tensor", rule, namespace=namespace)
     assert f"{namespace}::f(Tensor x, SymInt n=1) -> Tensor" in str(caught.value)
-    assert f"{namespace}::f(Tensor x, int n=1) -> Tensor" in str(caught.value)
+    assert f"{namespace}::f(Tensor x, int n=2) -> Tensor" in str(caught.value)
+
+
+@pytest.mark.parametrize(("first", "second", "accepted"), [("SymInt", "int", True), ("int", "SymInt", False)])
+def test_an_operator_that_takes_symbolic_sizes_takes_sizes(
+    tmp_path: Path, first: str, second: str, accepted: bool
+) -> None:
+    namespace = fresh_namespace()
+    rule = "meta: {out: {size: x, dtype: x}}"
+    generate(tmp_path, f"f(Tensor x, {first} n=1) -> Tensor", rule, namespace=namespace)
+    with contextlib.nullcontext() if accepted else pytest.raises(RuntimeError):
+        generate(tmp_path, f"f(Tensor x, {second} n=1) -> Tensor", rule, namespace=namespace)
 
 
 def test_an_optional_result_can_be_none(tmp_path: Path) -> None:
