@@ -169,7 +169,8 @@ compile_as_it_is = torch.compile
 
 
 def compile_with_a_typing_error(model, **settings):
-    operator = inspect.getclosurevars(model).nonlocals.get("operator")
+    known = inspect.getclosurevars(model).nonlocals if inspect.isfunction(model) else {}
+    operator = known.get("operator")
     if operator is not None and operator._schema.name == "catalogue_kernel::option_wrong":
         settings["options"] = {"static_kernel_compile_": True}
     return compile_as_it_is(model, **settings)
