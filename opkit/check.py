@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
@@ -15,6 +17,8 @@ from opkit.rules.pages import PAGES
 UNREADABLE = "OPK001"
 # Codes of what keeps an operator out of GE.
 GE = "OPK30"
+# Codes of rules and cases, where one wrong name may be used many times.
+_ONCE = frozenset(["OPK041", "OPK043", "OPK202", "OPK203", "OPK206"])
 
 
 def check_path(path: str | Path, torch_version: str | None = None) -> list[Diagnostic]:
@@ -32,8 +36,19 @@ def check_path(path: str | Path, torch_version: str | None = None) -> list[Diagn
     ignored = ignored_codes(Path(path))
     # Two parts of opkit may find the same; one of them is enough.
     unique = {(d.code, d.mark, d.operator): d for d in reversed(found)}
-    kept = [d for d in unique.values() if d.code not in ignored and not _is_silenced(d, op_file)]
+    kept = [d for d in _merged(unique.values()) if d.code not in ignored and not _is_silenced(d, op_file)]
     return sorted(kept, key=lambda d: (d.mark.line, d.mark.column, d.code) if d.mark else (0, 0, d.code))
+
+
+def _merged(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Say once what an operator's rules or cases have wrong in several places."""
+    kept: dict[object, Diagnostic] = {}
+    for d in sorted(found, key=lambda d: (d.mark.line, d.mark.column) if d.mark else (0, 0)):
+        key = (d.code, d.operator, d.message) if d.code in _ONCE and d.operator else d.mark, d.code, d.message
+        first = kept.setdefault(key, d)
+        if first is not d and d.mark is not None:
+            kept[key] = replace(first, related=(*first.related, ("the same here", d.mark)))
+    return list(kept.values())
 
 
 def is_shown(path: Path, text: str) -> Callable[[str, int], bool]:

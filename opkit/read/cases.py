@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from opkit.model.diagnostic import Mark
-from opkit.model.operator import Case, CaseValue, EntryPoint, TensorSpec
+from opkit.model.operator import Case, CaseValue, TensorSpec
 from opkit.model.schema import Argument, ListType, OperatorSchema, OptionalType, Type, base_of
 from opkit.read.document import Document, describe, is_null, kind, plain
 from opkit.read.meta import read_entry_point
@@ -91,15 +91,28 @@ class _CaseReader:
                 raises = self.flag(value)
             else:
                 rest[key] = (key_node, value)
+        if "inputs" in rest and isinstance(rest["inputs"][1], yaml.MappingNode):
+            help = "write the arguments into the case itself: - {x: ..., n: ...}"
+            self.report("a case has no key `inputs`", rest["inputs"][0], help)
+            return None
+        missing = [a for a in self.schema.arguments if a.name not in inputs and a.default is None]
         dtypes: dict[str, tuple[str, ...]] = {}
+        hidden = {dim for _, value in rest.values() for dim in _dims_of(value)}
         for key, (key_node, value) in rest.items():
+            if key in hidden:
+                # A dim of a tensor whose own name is misspelled.
+                continue
             if key in self.used_dtypes:
                 dtypes[key] = self.dtypes(value)
+                continue
+            if key not in self.used and missing:
+                # What is missing may be what is misspelled.
+                self.unknown(key, key_node, [missing.pop(0).name])
                 continue
             sizes = self.dim(key, key_node, value)
             if sizes:
                 dims[key] = sizes
-        self.check(inputs, {*dims, *rest}, node, call)
+        self.check(missing if call is None else [], {*dims, *rest}, node)
         ordered = tuple((a.name, inputs[a.name]) for a in self.schema.arguments if a.name in inputs)
         mark = self.document.mark(node)
         return Case(name, ordered, tuple(dims.items()), call, mark, tuple(dtypes.items()), raises)
@@ -122,13 +135,10 @@ class _CaseReader:
                 names.append(dtype)
         return tuple(names)
 
-    def check(
-        self, inputs: dict[str, CaseValue], dims: set[str], node: yaml.Node, call: EntryPoint | None
-    ) -> None:
-        for argument in self.schema.arguments:
-            if argument.name not in inputs and argument.default is None and call is None:
-                text = f"the case gives no `{argument.name}`, which has no default"
-                self.report(text, node, f"add {argument.name}: {_example(argument)}")
+    def check(self, missing: list[Argument], dims: set[str], node: yaml.Node) -> None:
+        for argument in missing:
+            text = f"the case gives no `{argument.name}`, which has no default"
+            self.report(text, node, f"add {argument.name}: {_example(argument)}")
         for dim, mark in self.used.items():
             if dim not in dims:
                 help = f"give it sizes in the case: {dim}: [4, 3, 7]"
@@ -138,18 +148,17 @@ class _CaseReader:
                 help = nearest(name, [*SHORT_DTYPES, *SCALAR_TYPES]) or "e.g. f16, bf16, f32, i64, bool"
                 self.document.report(CODE, f"unknown dtype `{name}`", mark, help)
 
+    def unknown(self, key: str, node: yaml.Node, missing: list[str]) -> None:
+        """Report a key; `missing` is what the case lacks."""
+        names = [a.name for a in self.schema.arguments]
+        help = nearest(key, [*names, *self.used, "name", "call", "raises"])
+        help = help or (f"the case lacks `{missing[0]}`" if missing else f"arguments: {', '.join(names)}")
+        text = f"`{key}` is no argument of {self.schema.name}, and no tensor has a dim `{key}`"
+        self.report(text, node, help)
+
     def dim(self, key: str, key_node: yaml.Node, value: yaml.Node) -> tuple[int, ...]:
         if key not in self.used:
-            names = [a.name for a in self.schema.arguments]
-            help = (
-                nearest(key, [*names, *self.used, "name", "call", "raises"])
-                or f"arguments: {', '.join(names)}"
-            )
-            self.report(
-                f"`{key}` is no argument of {self.schema.name}, and no tensor has a dim `{key}`",
-                key_node,
-                help,
-            )
+            self.unknown(key, key_node, [])
             return ()
         sizes = []
         for item in value.value if isinstance(value, yaml.SequenceNode) else [value]:
@@ -244,6 +253,12 @@ class _CaseReader:
             help = "leave it out to take the default" if is_null(node) and argument.default else ""
             self.report(f"{what}, found {describe(node)}", node, help)
         return converted
+
+
+def _dims_of(node: yaml.Node) -> list[str]:
+    """Name the dims of a text that reads like a tensor."""
+    match = _TENSOR.fullmatch(node.value) if isinstance(node, yaml.ScalarNode) else None
+    return [part.strip() for part in match["dims"].split(",")] if match else []
 
 
 def _convert(value: object, type_: str) -> bool | int | float | str | None:

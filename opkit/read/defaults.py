@@ -164,6 +164,8 @@ def _name(stream: TokenStream, token: Token, type_: Type) -> DefaultValue:
         help = "write a dtype name in lower case, e.g. float16, bfloat16, int8"
     elif inner == BaseType("str"):
         help = f'write the string in quotes: "{text}"'
+    elif text in ("null", "none", "nullptr", "nullopt"):
+        help = "write None"
     raise stream.problem(f"`{text}` is no default the schema language knows", token, code=CODE, help=help)
 
 
@@ -185,7 +187,8 @@ def _number(stream: TokenStream, token: Token, sign: str, type_: Type) -> Defaul
         return int(sign + text.partition("E")[0])
     value = int(sign + text)
     if value not in _INT64:
-        raise stream.problem(f"{sign}{text} does not fit into 64 bits", token, code=CODE)
+        help = f"an int is from {_INT64.start} to {_INT64.stop - 1}"
+        raise stream.problem(f"{sign}{text} does not fit into 64 bits", token, code=CODE, help=help)
     return value
 
 

@@ -11,6 +11,7 @@ import yaml
 from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.read import anchors
 from opkit.read.source import Place, SourceText
+from opkit.read.tokens import FULL_WIDTH, in_ascii
 
 SYNTAX = "OPK002"
 DUPLICATE_KEY = "OPK003"
@@ -72,7 +73,12 @@ class Document:
         self.report(SYNTAX, "the YAML is nested too deeply", Mark(self.path, 1, 1))
 
     def _report_yaml_error(self, error: yaml.YAMLError) -> None:
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+        context = getattr(error, "context", None)
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        if "unexpected end of stream" in str(problem):
+            # The quote was never closed; where it was opened tells more than where the file ends.
+            mark = getattr(error, "context_mark", None) or mark
         place = Mark(self.path, 1, 1)
         if mark is not None:
             place = Mark(self.path, mark.line + 1, mark.column + 1)
@@ -80,13 +86,25 @@ class Document:
             # A ReaderError: a character YAML does not allow. libyaml counts bytes there.
             before = self.text.encode("utf-8", "surrogatepass")[: error.position].decode("utf-8", "ignore")  # type: ignore[attr-defined]
             place = Mark(self.path, before.count("\n") + 1, len(before) - before.rfind("\n"))
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-        context = getattr(error, "context", None)
         message = f"not valid YAML: {context + ': ' if context else ''}{problem}"
-        help = "put values that contain , : # [ ] { } in quotes" if mark is not None else ""
-        if "\t" in str(problem) or "token" in str(problem):
-            help = "indent with spaces, and put values that contain , : # [ ] { } in quotes"
-        self.report(SYNTAX, message, place, help)
+        self.report(SYNTAX, message, place, self._yaml_help(str(problem), place) if mark is not None else "")
+
+    def _yaml_help(self, problem: str, place: Mark) -> str:
+        """Tell what to do about a syntax error of YAML at a place."""
+        quotes = "put values that contain , : # [ ] { } in quotes"
+        lines = self.text.split("\n")[max(place.line - 2, 0) : place.line]
+        wide = next((char for line in lines for char in line.partition("#")[0] if char in FULL_WIDTH), "")
+        if wide:
+            return in_ascii(wide)
+        if "another document" in problem:
+            return "keep one document: remove the `---`"
+        if "end of stream" in problem:
+            return "close the quote"
+        if "mapping values" in problem:
+            return f"put a space after the `:` of each key, and {quotes}"
+        if "\t" in problem or "token" in problem:
+            return f"indent with spaces, and {quotes}"
+        return quotes
 
     def report(
         self,
@@ -126,6 +144,13 @@ class Document:
         return SourceText(
             node.value, self.path, place, lambda: _places(raw, place, node.style or "", node.value)
         )
+
+    def is_cut_by_comment(self, text: str, mark: Mark) -> bool:
+        """Tell whether a ` #` ends a plain text on the line where it begins."""
+        line = self.text.split("\n")[mark.line - 1]
+        return line[mark.column - 1 + len(text) :].lstrip().startswith("#") and line[
+            mark.column - 1 :
+        ].startswith(text)
 
     def raw_source(self, node: yaml.Node) -> SourceText:
         """Give a node's text as it stands in the file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import yaml
 
@@ -91,8 +91,11 @@ def read_entry(document: Document, node: yaml.Node, section: str, settings: Sett
         return None
     if "func" not in items:
         help = "write func: name(Tensor x) -> Tensor"
-        close = nearest("func", items)
-        document.report(NO_FUNC, "the entry has no `func`", document.mark(node), close or help)
+        close = next((name for name in items if nearest(name.lower(), ["func"])), None)
+        mark = document.mark(items[close][0] if close else node)
+        document.report(
+            NO_FUNC, "the entry has no `func`", mark, f"write func for {close}" if close else help
+        )
         return None
     func = items["func"][1]
     if not isinstance(func, yaml.ScalarNode) or kind(func) != "str":
@@ -127,6 +130,9 @@ def _schema(document: Document, source: SourceText, read_by_op_plugin: bool) -> 
         document.operator = str(schema.name)
         return schema
     schema, diagnostics = parse_schema_source(source)
+    if schema is None and document.is_cut_by_comment(source.text, source.mark()):
+        help = "YAML takes ` #` for the beginning of a comment; put the schema in quotes"
+        diagnostics = (replace(diagnostics[0], help=help), *diagnostics[1:])
     document.diagnostics += diagnostics
     if schema is not None:
         document.operator = str(schema.name)
@@ -164,9 +170,13 @@ def _versions(
 
 
 def _check_keys(document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]]) -> None:
-    for name, (key, _) in items.items():
-        if name in _KNOWN_KEYS:
-            continue
+    unknown = [name for name in items if name not in _KNOWN_KEYS]
+    if unknown and "gen_opapi" in items and is_null(items["gen_opapi"][1]):
+        text = "`gen_opapi` is empty, and what belongs to it stands beside it"
+        document.report("OPK030", text, document.mark(items["gen_opapi"][0]), f"indent {', '.join(unknown)}")
+        return
+    for name in unknown:
+        key = items[name][0]
         close = nearest(name, _KNOWN_KEYS)
         if name in _GEN_OPAPI_KEYS:
             close = "put it under gen_opapi:"
@@ -209,8 +219,9 @@ def _spec(
     gen_opapi = None
     if found := value("gen_opapi"):
         fresh = schema is not None and any(r.alias is None for r in schema.returns)
-        makes_meta = section == "custom" and fresh and not _has_meta_results(items)
-        gen_opapi = read_gen_opapi(document, found, schema, structured, makes_meta)
+        has_meta = _has_meta_results(items)
+        makes_meta = section == "custom" and fresh and not has_meta
+        gen_opapi = read_gen_opapi(document, found, schema, structured, makes_meta, has_meta)
         if section in ("autograd", "quant"):
             what = "stops at" if section == "autograd" else "ignores"
             text = f"op-plugin's structured generator {what} a `gen_opapi` under `{section}`"

@@ -12,7 +12,7 @@ from opkit.model.operator import OpFile, OpSpec
 from opkit.read.document import STRUCTURE, Document, describe, is_null
 from opkit.read.entry import Settings, read_entry
 from opkit.read.suppressions import read_suppressions
-from opkit.read.versions import BUILT_IN_VERSIONS
+from opkit.read.versions import BUILT_IN_VERSIONS, listed_versions
 from opkit.read.versions import CODE as VERSION
 from opkit.shape.errors import nearest
 
@@ -149,7 +149,7 @@ def _all_versions(document: Document, sections: dict[str, tuple[yaml.Node, yaml.
             help,
         )
         return BUILT_IN_VERSIONS
-    return tuple(item.value for item in node.value)
+    return listed_versions(document, node)
 
 
 def _operators(

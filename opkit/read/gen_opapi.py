@@ -12,7 +12,7 @@ from opkit.model.schema import OperatorSchema, is_tensor_like
 from opkit.read.document import Document, describe, is_null, plain
 from opkit.read.expression import parse_expression_source
 from opkit.read.scope import Scope, check_bare_size, check_helpers, check_names
-from opkit.shape.errors import nearest
+from opkit.shape.errors import UNKNOWN_NAME, nearest
 
 STRUCTURE = "OPK030"
 EXEC = "OPK031"
@@ -27,17 +27,28 @@ _KEYS = (
     "cpu_scalar_op",
     "integral_identity_tensor",
 )
+# Members of a tensor in Python that C++ spells otherwise.
+_CPP_MEMBERS = {"shape": ".sizes()", "dtype": ".scalar_type()", "ndim": ".dim()"}
+_PYTHON_MEMBER = re.compile(r"\.(shape|dtype|ndim)\b(?!\s*\()")
 _ACLNN = re.compile(r"aclnn[A-Z]\w*")
 
 
 def read_gen_opapi(
-    document: Document, node: yaml.Node, schema: OperatorSchema | None, structured: bool, makes_meta: bool
+    document: Document,
+    node: yaml.Node,
+    schema: OperatorSchema | None,
+    structured: bool,
+    makes_meta: bool,
+    has_meta: bool = False,
 ) -> GenOpApi | None:
-    """Read the key; None if it is not a mapping. `makes_meta` tells whether the Meta kernel comes from it."""
+    """Read the key; None if it is not a mapping.
+
+    `makes_meta` tells whether the Meta kernel comes from it, `has_meta` whether it comes from `meta`.
+    """
     items = document.items(node, "`gen_opapi`")
     if items is None:
         return None
-    scope = Scope(schema, helpers_matter=makes_meta)
+    scope = Scope(schema, helpers_matter=makes_meta, has_meta=has_meta)
     new_params = _new_params(document, items, scope)
     outputs = []
     for name, (key, value) in items.items():
@@ -45,7 +56,7 @@ def read_gen_opapi(
             output = _output(document, name, key, value, scope)
             if output is not None:
                 outputs.append(output)
-    executed = _exec(document, items, schema, [o.name for o in outputs], new_params)
+    executed = _exec(document, items, schema, [o.name for o in outputs], [*new_params, *scope.broken])
     inherit = items.get("structured_inherit")
     inherited = document.string(inherit[1], "`structured_inherit`") if inherit else None
     mark = document.mark(node)
@@ -76,6 +87,8 @@ def _new_params(
         if expression is not None:
             check_names(document, expression, scope)
             scope.bindings[name] = expression
+        else:
+            scope.broken.add(name)
     return scope.bindings
 
 
@@ -89,8 +102,13 @@ def _expression(document: Document, node: yaml.Node, what: str) -> Expression | 
             STRUCTURE, f"{what} is an expression, found {describe(node)}", document.mark(node), help
         )
         return None
-    expression, diagnostics = parse_expression_source(document.source(node), "cpp", document.operator)
+    source = document.source(node)
+    expression, diagnostics = parse_expression_source(source, "cpp", document.operator)
     document.diagnostics += diagnostics
+    for python in _PYTHON_MEMBER.finditer(source.text):
+        help = f"this is C++: write {_CPP_MEMBERS[python[1]]}, or the tensor alone"
+        text = f"a tensor has no member `{python[1]}` in C++"
+        document.report(UNKNOWN_NAME, text, source.mark(python.start(), python.end()), help)
     return expression
 
 
@@ -113,7 +131,7 @@ def _output(
     for part, (part_key, part_value) in items.items():
         if part not in _RESULT_KEYS:
             help = (
-                nearest(part, _RESULT_KEYS)
+                result_key_help(part, _RESULT_KEYS)
                 or "a result has size, dtype and name; put an expression with commas in quotes"
             )
             document.report(STRUCTURE, f"{what} has no key `{part}`", document.mark(part_key), help)
@@ -134,7 +152,7 @@ def _exec(
     items: dict[str, tuple[yaml.Node, yaml.Node]],
     schema: OperatorSchema | None,
     results: list[str],
-    new_params: dict[str, Expression],
+    new_params: list[str],
 ) -> tuple[str, ...]:
     if "exec" not in items:
         return ()
@@ -161,6 +179,12 @@ def _exec(
                 )
                 document.report(EXEC, f"`{part}` is no argument, result or new_param", mark, help)
     return tuple(parts)
+
+
+def result_key_help(key: str, known: tuple[str, ...]) -> str:
+    """Make the help for a key that a result's rule does not have; empty if nothing is like it."""
+    meant = {"shape": "size", "sizes": "size", "type": "dtype"}.get(key)
+    return f"write {meant}" if meant else nearest(key, known)
 
 
 def _check_ignored(document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]]) -> None:
@@ -228,6 +252,7 @@ def _check_results(
         document.report(
             EXEC, text, document.mark(executed), f"write exec: {executed.value}, and its arguments"
         )
+    _check_written(document, outputs, executed)
     if len(outputs) != wanted:
         mark = outputs[wanted].mark if len(outputs) > wanted else document.mark(node)
         help = "give one {size, dtype} per Tensor result, in the schema's order"
@@ -237,11 +262,23 @@ def _check_results(
         document.report(RESULTS, f"{message} result{'s' * (len(outputs) != 1)}", mark, help)
     for output in outputs:
         for part, value in (("size", output.size), ("dtype", output.dtype)):
-            # One that is there but could not be read has its own finding.
+            # One that is there but could not be read, or is misspelled, has its own finding.
             if value is None and not _is_written(node, output.name, part):
                 document.report(
                     RESULTS, f"result `{output.name}` has no {part}", output.mark, f"add {part}: ..."
                 )
+
+
+def _check_written(document: Document, outputs: list[OutputRule], executed: yaml.Node | None) -> None:
+    """Warn about results that `exec` lists among no arguments: nothing writes them."""
+    if executed is None or "," not in str(executed.value):
+        return
+    given = [part.strip() for part in str(executed.value).split(",")]
+    lacking = [output.name for output in outputs if output.name not in given]
+    if lacking:
+        text = f"`exec` does not give the kernel `{lacking[0]}`, so nothing writes that result"
+        help = f"write exec: {executed.value}, {', '.join(lacking)}"
+        document.warn(EXEC, text, document.mark(executed), help)
 
 
 def _check_order(document: Document, schema: OperatorSchema, outputs: list[OutputRule]) -> None:
@@ -263,5 +300,5 @@ def is_inplace(schema: OperatorSchema) -> bool:
 def _is_written(node: yaml.Node, result: str, part: str) -> bool:
     for key, value in node.value:
         if key.value == result and isinstance(value, yaml.MappingNode):
-            return any(k.value == part for k, _ in value.value)
+            return any(k.value == part or k.value not in _RESULT_KEYS for k, _ in value.value)
     return False

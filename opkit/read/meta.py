@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from pathlib import Path
 
 import yaml
@@ -13,8 +14,9 @@ from opkit.model.prototype import IrPrototype
 from opkit.model.schema import OperatorSchema, base_of, is_tensor_list
 from opkit.read.document import Document, describe, is_null
 from opkit.read.expression import parse_expression_source
+from opkit.read.gen_opapi import result_key_help
 from opkit.read.prototype import read_prototype
-from opkit.read.scope import Scope, check_helpers, check_names
+from opkit.read.scope import Scope, check_helpers, check_names, check_size_items
 from opkit.shape.errors import nearest
 
 ENTRY_POINT = "OPK040"
@@ -25,7 +27,7 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _META_KEYS = ("let", "require", "python")
 _RESULT_KEYS = ("size", "dtype", "alias", "when", "value")
-_BRACES = re.compile(r"\{(\w+)\}")
+_NAME_OR_ATTRIBUTE = re.compile(r"(\w+)(\.[A-Za-z_]\w*)*")
 _ITEM = re.compile(r"(\w+)\[\d+\]")
 
 
@@ -69,6 +71,8 @@ def read_meta(
             expression = _expression(document, value, f"`{name}`", scope)
             if expression is not None:
                 scope.bindings[name] = expression
+            else:
+                scope.broken.add(name)
     let = tuple(scope.bindings.items())
     require = _requirements(document, items["require"][1], scope) if "require" in items else ()
     results = [name for name in items if name not in _META_KEYS]
@@ -147,16 +151,30 @@ def _requirements(document: Document, node: yaml.Node, scope: Scope) -> tuple[Re
 
 
 def _check_message(document: Document, node: yaml.ScalarNode, message: str, scope: Scope) -> None:
-    """Check the names in braces."""
+    """Check what stands in braces: names of arguments and bindings, with attributes at most."""
     if scope.schema is None:
         return
-    for match in _BRACES.finditer(message):
-        if match[1] not in scope.known():
-            mark = document.source(node).mark(match.start(1), match.end(1))
-            help = nearest(match[1], scope.known()) or "write a literal brace as {{"
-            document.report(
-                META, f"the message names `{match[1]}`, which is no argument or binding", mark, help
+    source, escape = document.source(node), "write a literal brace as {{"
+    try:
+        fields = [field for _, field, _, _ in string.Formatter().parse(message) if field is not None]
+    except ValueError as error:
+        document.report(
+            META, f"the message has a bad brace: {error}", source.mark(), "write a literal brace as {{"
+        )
+        return
+    for field in fields:
+        start = message.index("{" + field) + 1
+        mark = source.mark(start, start + len(field)) if field else source.mark()
+        named = _NAME_OR_ATTRIBUTE.fullmatch(field)
+        if named is None:
+            help = (
+                f"name it, let: {{n: {field}}}, and write {{n}}" if field else "write a literal brace as {{"
             )
+            document.report(META, f"the message has `{{{field}}}` in it, which is no name", mark, help)
+        elif named[1] not in scope.known():
+            help = nearest(named[1], scope.known()) or escape
+            reason = f"the message names `{named[1]}`, which is no argument or binding"
+            document.report(META, reason, mark, help)
 
 
 def _output(
@@ -172,20 +190,24 @@ def _output(
     alias = None
     for part, (part_key, part_value) in items.items():
         if part not in _RESULT_KEYS:
-            help = nearest(part, _RESULT_KEYS) or "put an expression with commas in quotes"
+            help = result_key_help(part, _RESULT_KEYS) or "put an expression with commas in quotes"
             document.report(META, f"{what} has no key `{part}`", document.mark(part_key), help)
         elif part == "alias":
             alias = _alias(document, part_value, what, scope, earlier)
         else:
-            found[part] = _expression(document, part_value, f"`{part}`", scope)
+            found[part] = expression = _expression(document, part_value, f"`{part}`", scope)
+            if part == "size" and expression is not None:
+                check_size_items(document, expression, scope.schema)
     if "value" in items:
         for part in [part for part in items if part in _RESULT_KEYS and part != "value"]:
             help = "`value` is for a result that is no tensor, such as an int"
             document.report(META, f"{what} has a value and a {part}", document.mark(items[part][0]), help)
         return OutputRule(name, None, None, document.mark(key), value=found["value"])
     always = "alias" in items and "when" not in items
+    # What is missing may be what is misspelled.
+    misspelled = any(part not in _RESULT_KEYS for part in items)
     for part in ("size", "dtype"):
-        if part not in items and not always:
+        if part not in items and not always and not misspelled:
             document.report(META, f"result {what} has no {part}", document.mark(key), f"add {part}: ...")
         elif part in items and always:
             help = "add `when: condition`; size and dtype are for where it does not hold"

@@ -6,7 +6,6 @@ list of type names and except what no operator can use: type variables, `...`, a
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Callable
@@ -26,7 +25,7 @@ from opkit.model.schema import (
 from opkit.read.defaults import parse_default
 from opkit.read.source import SourceText
 from opkit.read.tokens import SCHEMA, SyntaxProblem, Token, TokenStream, tokenize
-from opkit.read.types import BASE_TYPES, COMPOUND_TYPES, RESERVED_WORDS, TYPE_REPAIRS, VERSIONED_TYPES
+from opkit.read.types import BASE_TYPES, COMPOUND_TYPES, RESERVED_WORDS, VERSIONED_TYPES, type_help
 
 SYNTAX = "OPK010"
 UNKNOWN_TYPE = "OPK011"
@@ -88,9 +87,9 @@ class SchemaParser:
             returns = self.returns()
             if self.stream.current.kind != "end":
                 text = "text after the end of the schema"
-                raise self.stream.problem(
-                    f"{text}: {self.stream.current}", self.stream.current, help="remove it"
-                )
+                several = self.stream.current.kind == ","
+                help = "put several results in parentheses: -> (Tensor, Tensor)" if several else "remove it"
+                raise self.stream.problem(f"{text}: {self.stream.current}", self.stream.current, help=help)
         except SyntaxProblem as problem:
             self.report(problem)
             return None
@@ -107,9 +106,9 @@ class SchemaParser:
         self.failed = self.failed or severity is Severity.ERROR
         self.diagnostics.append(_diagnostic(self.stream.source, problem, severity, self.operator))
 
-    def identifier(self, what: str) -> Token:
+    def identifier(self, what: str, help: str = "") -> Token:
         """Take a name that is no reserved word. Raises SyntaxProblem, like all that follows."""
-        token = self.stream.expect("name", what)
+        token = self.stream.expect("name", what, help)
         if token.text in RESERVED_WORDS:
             raise self.stream.problem(
                 f"`{token.text}` is a reserved word of the schema language",
@@ -120,7 +119,8 @@ class SchemaParser:
 
     def name(self) -> OperatorName:
         """Read `namespace::base.overload`."""
-        namespace, base, overload = "", self.identifier("the operator's name").text, ""
+        help = "a name begins with a letter or _"
+        namespace, base, overload = "", self.identifier("the operator's name", help).text, ""
         if self.stream.take("::"):
             namespace, base = base, self.identifier("the operator's name after `::`").text
             if self.stream.current.kind == "::":
@@ -135,13 +135,18 @@ class SchemaParser:
                 help = "leave `.default` out: it is how the overload without a name is called from Python"
                 raise self.stream.problem("no overload may be named `default`", token, help=help)
             if self.stream.current.kind == ".":
-                raise self.stream.problem("an operator has one overload name only", self.stream.current)
+                text = "an operator has one overload name only"
+                help = f"write {base}.{overload}_{self.stream.peek().text}"
+                raise self.stream.problem(text, self.stream.current, help=help)
         return OperatorName(base, overload, namespace)
 
     def arguments(self) -> list[Argument]:
         """Read the arguments with their parentheses; errors are kept, and the next argument is read."""
         stream = self.stream
-        stream.expect("(", "`(` before the arguments", "write name(Tensor x) -> Tensor")
+        help = "write name(Tensor x) -> Tensor"
+        if stream.current.kind == "-":
+            help = "a name is made of letters, digits and _"
+        stream.expect("(", "`(` before the arguments", help)
         arguments: list[Argument] = []
         star: Token | None = None
         while stream.current.kind != ")" or arguments or star:
@@ -228,14 +233,18 @@ class SchemaParser:
         if stream.current.kind == ")":
             raise stream.problem("a comma with no argument after it", stream.current, help="remove the comma")
         type_, alias = self.type()
+        example = f"write {type_} x"
         if stream.current.kind in (",", ")"):
             what = f"the argument after its type {type_} has no name"
-            raise stream.problem(what, stream.current, help=f"write {type_} x")
-        name = self.identifier(f"the argument's name after its type {type_}")
+            raise stream.problem(what, stream.current, help=example)
+        name = self.identifier(f"the argument's name after its type {type_}", example)
         default = parse_default(stream, type_) if stream.take("=") else None
         if default is None and stream.current.kind not in (",", ")"):
             text = f"expected `,` or `)` after `{name.text}`, found {stream.current}"
-            raise stream.problem(text, stream.current, help="an argument is: type name, or type name=default")
+            help = "an argument is: type name, or type name=default"
+            if stream.current.kind in ("->", "end"):
+                help = "close the arguments with a `)`"
+            raise stream.problem(text, stream.current, help=help)
         mark = stream.source.mark(start, stream.previous_end())
         return Argument(name.text, type_, default, kwarg_only, alias, mark)
 
@@ -343,21 +352,8 @@ class SchemaParser:
 
     def unknown_type(self, token: Token) -> SyntaxProblem:
         """Make the error for a name that is no type."""
-        known = sorted(BASE_TYPES | VERSIONED_TYPES.keys())
-        repair = TYPE_REPAIRS.get(token.text) or next(
-            iter(difflib.get_close_matches(token.text, known, 1)), ""
-        )
-        if (
-            token.text in ("List", "Optional", "Sequence", "Tuple", "list", "tuple")
-            or token.text in RESERVED_WORDS
-        ):
-            help = "the schema language writes lists as T[], optional values as T?"
-        elif repair:
-            help = f"did you mean {repair}?"
-        else:
-            help = "types: Tensor, int, SymInt, float, bool, str, Scalar, ScalarType, ... with ?, [] or [N]"
-        if self.stream.current.kind in (",", ")", "=") and not repair:
-            help = f"an argument is: type name, e.g. Tensor {token.text}"
+        following = self.stream.current
+        help = type_help(token.text, following.kind, following.text)
         return self.stream.problem(f"unknown type `{token.text}`", token, code=UNKNOWN_TYPE, help=help)
 
     def alias(self) -> Alias | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from opkit.model.diagnostic import Mark
+from opkit.model.diagnostic import Mark, Severity
 from opkit.model.expression import (
     Attribute,
     Binary,
@@ -16,14 +16,15 @@ from opkit.model.expression import (
     Index,
     Literal,
     Name,
+    Sequence,
     Slice,
     Unary,
 )
-from opkit.model.schema import ListType, OperatorSchema, OptionalType, is_tensor_like
+from opkit.model.schema import ListType, OperatorSchema, OptionalType, base_of, is_tensor_like
 from opkit.read.document import Document
 from opkit.shape.constants import CONSTANTS
 from opkit.shape.environment import NAMES
-from opkit.shape.errors import UNKNOWN_HELPER, UNKNOWN_NAME, nearest
+from opkit.shape.errors import UNKNOWN_HELPER, UNKNOWN_NAME, WRONG_KIND, nearest
 from opkit.shape.helpers import HELPERS, find_helper
 
 NOT_A_SIZE = "OPK022"
@@ -42,6 +43,9 @@ _CPP_FUNCTIONS = frozenset(
         "std::max",
     ]
 )
+# Functions of op-plugin that its own YAML names for operators of torch; no Meta kernel comes from them.
+_WITHOUT_RULE = frozenset(["op_infer::triangular_solve_output_size"])
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 # Constants whose values opkit has no use for.
 _CPP_CONSTANTS = ("c10_npu::DType::", "op_infer::")
 
@@ -52,17 +56,21 @@ class Scope:
 
     schema: OperatorSchema | None
     bindings: dict[str, Expression] = field(default_factory=dict)
+    # Names whose value could not be read: they have their finding, so their uses need none.
+    broken: set[str] = field(default_factory=set)
     # `gen_opapi` is compiled as C++ for every operator; opkit needs to understand it only where it makes the
     # Meta kernel, which it does not for torch's own operators.
     helpers_matter: bool = True
+    # `meta` says what an unknown function of `gen_opapi` computes.
+    has_meta: bool = False
 
     def known(self) -> list[str]:
-        """Arguments and bindings."""
+        """Arguments and bindings, also those that could not be read."""
         arguments = [a.name for a in self.schema.arguments] if self.schema else []
         # torch_npu registers an argument `self` as `input`; rules may use either.
         if "self" in arguments and "input" not in arguments:
             arguments.append("input")
-        return [*arguments, *self.bindings]
+        return [*arguments, *self.bindings, *self.broken]
 
 
 def children(node: Expression) -> tuple[Expression, ...]:
@@ -133,8 +141,6 @@ def _named(node: Expression) -> Iterator[Name | Attribute]:
 
 def check_helpers(document: Document, expression: Expression, scope: Scope, *, is_cpp: bool) -> None:
     """Report functions opkit has no rule for, following bindings: their values decide the output, too."""
-    if not scope.helpers_matter:
-        return
     seen: set[str] = set()
     reported = {d.mark for d in document.diagnostics if d.code == UNKNOWN_HELPER}
     pending = [expression]
@@ -148,14 +154,21 @@ def check_helpers(document: Document, expression: Expression, scope: Scope, *, i
                 and isinstance(node.function, Name)
                 and node.function.mark not in reported
             ):
-                _check_helper(document, node.function.name, node.function.mark, is_cpp)
+                _check_helper(document, node.function.name, node.function.mark, is_cpp, scope)
 
 
-def _check_helper(document: Document, name: str, mark: Mark, is_cpp: bool) -> None:
+def _check_helper(document: Document, name: str, mark: Mark, is_cpp: bool, scope: Scope) -> None:
     if find_helper(name) is not None or (is_cpp and name in _CPP_FUNCTIONS):
         return
-    close = nearest(name.rpartition("::")[2], HELPERS)
-    if is_cpp:
+    # Where no Meta kernel depends on it, only a slip of the pen is told from a function of the user's own.
+    close = nearest(name.rpartition("::")[2], HELPERS, 0.6 if scope.helpers_matter else 0.85)
+    if is_cpp and not scope.helpers_matter:
+        # No Meta kernel comes from it, but the C++ must compile.
+        if name not in _WITHOUT_RULE and (close or not scope.has_meta):
+            severity = Severity.WARNING if close else Severity.NOTE
+            text = f"`{name}` is no function of op-plugin that opkit knows"
+            document.report(UNKNOWN_HELPER, text, mark, close or "check the name", severity)
+    elif is_cpp:
         help = close or "say it under `meta:`, or name a function: meta: {python: pkg.module:function}"
         document.warn(
             UNKNOWN_HELPER, f"`{name}` needs a rule: opkit does not know what it computes", mark, help
@@ -181,3 +194,24 @@ def check_bare_size(document: Document, expression: Expression, schema: Operator
         expression.mark,
         help,
     )
+
+
+def check_size_items(document: Document, size: Expression, schema: OperatorSchema | None) -> None:
+    """Report an argument that is no whole number and stands for one in `[x.size(0), mode]`."""
+    if schema is None or not isinstance(size, Sequence):
+        return
+    for name in (found for item in size.items for found in _operands(item)):
+        argument = schema.argument(name.name)
+        if argument is None or base_of(argument.type).name not in ("str", "float", "ScalarType", "Device"):
+            continue
+        text = f"an item of a size is a whole number, `{name.name}` is of type {argument.type}"
+        document.report(WRONG_KIND, text, name.mark, "take an int, or compute the size from the inputs")
+
+
+def _operands(node: Expression) -> Iterator[Name]:
+    """Names whose value goes into a number."""
+    if isinstance(node, Name):
+        yield node
+    elif isinstance(node, Unary) or (isinstance(node, Binary) and node.operator not in _COMPARISONS):
+        for child in children(node):
+            yield from _operands(child)

@@ -32,6 +32,25 @@ class Token(NamedTuple):
         return "the end of the text" if self.kind == "end" else f"`{self.text}`"
 
 
+# What a Chinese input method types for the punctuation of YAML and schemas.
+FULL_WIDTH = {
+    "\uff0c": ",",
+    "\uff1a": ":",
+    "\uff1b": ";",
+    "\uff08": "(",
+    "\uff09": ")",
+    "\u3010": "[",
+    "\u3011": "]",
+    "\uff1d": "=",
+    "\uff01": "!",
+    "\uff1f": "?",
+    "\u201c": '"',
+    "\u201d": '"',
+    "\u2018": "'",
+    "\u2019": "'",
+    "\u3000": " ",
+    "\u00a0": " ",
+}
 _NAME = r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
 _STRING = r"""(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 _REST = r"(?P<bad>\S)"
@@ -62,11 +81,21 @@ def tokenize(source: SourceText, pattern: re.Pattern[str], code: str) -> list[To
                     code, "string without a closing quote", start, len(source.text), f"close it with {text}"
                 )
             help = "types are written without const, & and *" if pattern is SCHEMA and text in "&" else ""
+            if text in FULL_WIDTH:
+                help = in_ascii(text)
             raise SyntaxProblem(code, f"unexpected character `{text}`", start, start + 1, help)
         tokens.append(Token(kind, text, match.start(), match.end()))
     end = len(source.text.rstrip())
     tokens.append(Token("end", "", end, end + 1))
     return tokens
+
+
+def in_ascii(char: str) -> str:
+    """Make a help line for a character of FULL_WIDTH."""
+    plain = FULL_WIDTH[char]
+    return (
+        f"write an ordinary space for U+{ord(char):04X}" if plain == " " else f"write `{plain}` for `{char}`"
+    )
 
 
 class TokenStream:

@@ -204,3 +204,24 @@ def type_known_in(name: str, version: str) -> bool:
     first, last = VERSIONED_TYPES[name]
     key = version_key(version)[:2]
     return (first is None or key >= version_key(first)) and (last is None or key <= version_key(last))
+
+
+def type_help(word: str, kind: str, following: str) -> str:
+    """Make the help line for a word in the place of a type; `kind` and `following` are the token after it."""
+    import difflib
+
+    known = sorted(BASE_TYPES | VERSIONED_TYPES.keys())
+    repair = TYPE_REPAIRS.get(word) or next(iter(difflib.get_close_matches(word, known, 1)), "")
+    if word in ("void", "Void"):
+        return "write -> () if nothing is returned"
+    if kind == ":":
+        return f"the type comes first: Tensor {word}"
+    if not repair and kind in (",", ")", "="):
+        return f"an argument is: type name, e.g. Tensor {word}"
+    if not repair and following in known:
+        return f"the type comes first: {following} {word}"
+    if word in RESERVED_WORDS or word in ("List", "Optional", "Sequence", "Tuple", "list", "tuple"):
+        return "the schema language writes lists as T[], optional values as T?"
+    if repair:
+        return f"did you mean {repair}?"
+    return "types: Tensor, int, SymInt, float, bool, str, Scalar, ScalarType, ... with ?, [] or [N]"

@@ -6,15 +6,39 @@ something else than it looks like is reported.
 
 from __future__ import annotations
 
+import re
+
 import yaml
 
 from opkit.model.versions import version_key
 from opkit.read.document import Document, kind, plain
+from opkit.shape.errors import nearest
 
 CODE = "OPK006"
 
+_WRITTEN = re.compile(r"[vV]?(\d+\.\d+)(?:\.\d+)?")
+
 # What op_plugin_functions.yaml itself lists; assumed for files without an `all_version` list.
 BUILT_IN_VERSIONS = tuple(f"v2.{minor}" for minor in range(1, 16))
+
+
+def listed_versions(document: Document, node: yaml.SequenceNode) -> tuple[str, ...]:
+    """Read the list `all_version`; ranges are counted along it, so its order matters."""
+    versions: list[str] = []
+    for item in node.value:
+        number = _WRITTEN.fullmatch(item.value)
+        if number is None or item.value != f"v{number[1]}":
+            help = f"write v{number[1]}" if number else "write it like v2.13"
+            document.report(CODE, f"`{item.value}` is no version", document.mark(item), help)
+            versions += [f"v{number[1]}"] if number else []
+        elif item.value in versions:
+            document.warn(CODE, f"{item.value} is listed twice", document.mark(item), "remove one of them")
+        else:
+            if versions and version_key(item.value) < version_key(versions[-1]):
+                text = f"{item.value} is listed after {versions[-1]}, and ranges are counted along the list"
+                document.warn(CODE, text, document.mark(item), "list the versions from old to new")
+            versions.append(item.value)
+    return tuple(versions)
 
 
 def resolve(document: Document, key: str, node: yaml.Node, versions: tuple[str, ...]) -> tuple[str, ...]:
@@ -77,14 +101,15 @@ def _text(document: Document, key: str, node: yaml.ScalarNode, versions: tuple[s
         elif part == "newest":
             help = "for an open range write a list: [v2.1, newest]"
             document.warn(CODE, "`newest` means something in a list only", document.mark(node), help)
+        elif not part.strip(", "):
+            document.warn(CODE, "a comma with no version at it", document.mark(node), "remove the comma")
+            break
         elif "," in part or part != part.strip():
-            help = "separate with one comma and one space everywhere"
-            document.warn(
-                CODE,
-                f"`{part}` is read as one version because separators are mixed",
-                document.mark(node),
-                help,
+            ends = part.strip(", ") == part.rstrip(", ") and "," not in part.rstrip(", ")
+            help = (
+                "remove the comma at the end" if ends else "separate with one comma and one space everywhere"
             )
+            document.warn(CODE, f"op-plugin reads `{part}` as one version", document.mark(node), help)
         else:
             _report_unknown(document, part, node, versions)
     return tuple(v for v in versions if v in found)
@@ -93,8 +118,13 @@ def _text(document: Document, key: str, node: yaml.ScalarNode, versions: tuple[s
 def _report_unknown(document: Document, version: str, node: yaml.Node, versions: tuple[str, ...]) -> None:
     mark = document.mark(node)
     known = f"{versions[0]} to {versions[-1]}" if versions else "none"
-    if f"v{version}" in versions:
-        help = f"write v{version}"
+    wanted = _WRITTEN.fullmatch(version)
+    if version == "newest":
+        help = "`newest` is the end of a range only; name the version it begins with"
+    elif wanted and f"v{wanted[1]}" in versions:
+        help = f"write v{wanted[1]}"
+    elif close := nearest(version, ["all_version"]):
+        help = close
     elif version_key(version) > (0,) and versions and version_key(version) > version_key(versions[-1]):
         help = "add it to the list `all_version` at the top of the file"
     else:

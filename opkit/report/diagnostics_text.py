@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +17,8 @@ _COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cy
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 # Schemas run to hundreds of characters; an excerpt shows this much of a line.
 _WIDTH = 110
+# Warnings and notes of one code and file: of more than _MANY the first _SHOWN stand in full.
+_MANY, _SHOWN = 10, 3
 
 
 def render(diagnostics: Sequence[Diagnostic], format: str, color: bool) -> str:
@@ -22,7 +26,40 @@ def render(diagnostics: Sequence[Diagnostic], format: str, color: bool) -> str:
     painter = _Painter(color)
     if format == "concise":
         return "".join(_concise(d, painter) for d in diagnostics)
-    return "\n".join(_full(d, painter) for d in diagnostics)
+    counts = Counter(_kind(d) for d in diagnostics)
+    shown: Counter[tuple[object, ...]] = Counter()
+    parts = []
+    for d in diagnostics:
+        kind = _kind(d)
+        shown[kind] += 1
+        if counts[kind] <= _MANY or shown[kind] <= _SHOWN:
+            parts.append(_full(d, painter))
+        elif shown[kind] == _SHOWN + 1:
+            alike = [other for other in diagnostics if _kind(other) == kind][_SHOWN:]
+            parts.append(_group(alike, painter))
+    return "\n".join(parts)
+
+
+def _kind(d: Diagnostic) -> tuple[object, ...]:
+    """Tell what is shown as one of many; errors always stand alone."""
+    if d.severity is Severity.ERROR or d.mark is None:
+        return (id(d),)
+    return (d.code, d.severity, d.mark.file)
+
+
+def _group(alike: list[Diagnostic], painter: _Painter) -> str:
+    """Name the operators, or the lines, of further findings of a code."""
+    d = alike[0]
+    head = painter.paint(f"{d.code} {d.severity.value}:", _COLORS[d.severity])
+    # A name and its line stay together.
+    names = (f"{other.operator or 'line'}\u00a0({other.mark.line})" for other in alike if other.mark)
+    listed = textwrap.fill(", ".join(names), _WIDTH, initial_indent="  ", subsequent_indent="  ")
+    listed = listed.replace("\u00a0", " ")
+    file = d.mark.file if d.mark else ""
+    return (
+        f"{head} {len(alike)} more like these in {file}, by operator (line):\n{visible(listed)}\n"
+        f"{painter.paint('help:', 'green')} `opkit explain {d.code}`; --format concise tells each\n"
+    )
 
 
 class _Painter:

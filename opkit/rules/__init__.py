@@ -33,6 +33,8 @@ RULES = (
     "opk119_two_rules",
     "opk120_python_keyword",
     "opk122_auto_converter",
+    "opk123_tensors_first",
+    "opk124_several_written",
 )
 # Checks of what op-plugin's own generator makes of an entry, for every section.
 GENERATOR_RULES = ("opk116_generator_limit", "opk117_version_limit", "opk121_schema_limit")

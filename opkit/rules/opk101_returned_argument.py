@@ -48,7 +48,8 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
         return
     letters = {letter for r in aliased if r.alias for letter in r.alias.before}
     names = [a.name for a in op.schema.arguments if a.alias and letters & set(a.alias.before)]
-    what = listed(names) if names else "an argument"
+    letter = aliased[0].alias.before[0] if aliased[0].alias else ""
+    what = listed(names) if names else f"what no argument is: none has the alias letter `{letter}`"
     view = not any(r.alias and r.alias.is_write for r in aliased)
     message = f"{op.name} returns {'a view of ' if view else ''}{what}"
     help = f"return only fresh results: {_twin(op.schema)}"

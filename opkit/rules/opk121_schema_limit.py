@@ -4,7 +4,8 @@ What it does
 ------------
 Reports, for an entry that op-plugin reads, what torch accepts and op-plugin's parser does not: an annotation
 with several letters on a written argument, `bool[]` without a size, a string default with a comma and a space
-in it, and a name with a trailing underscore whose results are new tensors.
+in it, a name with a trailing underscore whose results are new tensors, and an `out` variant that returns
+anything but its `out` arguments.
 
 Why it matters
 --------------
@@ -59,3 +60,17 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
             message = f"op-plugin takes {op.name} for an in-place operator, which returns no new tensor"
             help = f"return nothing, or name it {base[:-1]}"
             yield finding(CODE, Severity.ERROR, op, message, fresh[0].mark, help)
+    yield from _out_variant(op)
+
+
+def _out_variant(op: OpSpec) -> Iterator[Diagnostic]:
+    """Report an `out` variant whose results are not its out arguments, one for one."""
+    out = [a for a in op.schema.keyword_only if a.is_mutated]
+    returns = op.schema.returns
+    if not out or not returns or [r.alias for r in returns] == [a.alias for a in out]:
+        return
+    mark = next((r.mark for r in returns if r.alias is None), returns[0].mark)
+    names = ", ".join(a.name for a in out)
+    message = f"op-plugin takes {op.name} for an `out` variant, which returns its out arguments or nothing"
+    help = f"return {names}, each with its alias annotation, or write -> ()"
+    yield finding(CODE, Severity.ERROR, op, message, mark, help)

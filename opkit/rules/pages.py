@@ -64,6 +64,8 @@ PAGES = {
     "OPK120": "opk120_python_keyword",
     "OPK121": "opk121_schema_limit",
     "OPK122": "opk122_auto_converter",
+    "OPK123": "opk123_tensors_first",
+    "OPK124": "opk124_several_written",
     "OPK201": "opk201_no_rule",
     "OPK202": "opk202_unknown_name",
     "OPK203": "opk203_unknown_helper",

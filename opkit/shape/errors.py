@@ -24,9 +24,9 @@ class RuleError(Exception):
         self.diagnostic = Diagnostic(code, Severity.ERROR, message, mark, help)
 
 
-def nearest(name: str, candidates: Iterable[str]) -> str:
+def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str:
     """Make a help line that offers the closest known names."""
     import difflib
 
-    close = difflib.get_close_matches(name, list(candidates), n=3, cutoff=0.6)
+    close = difflib.get_close_matches(name, list(candidates), n=3, cutoff=cutoff)
     return f"did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
