@@ -195,3 +195,25 @@ def test_ge_and_entry_points() -> None:
     assert str(op.reference) == "pkg.ref:fn"
     assert str(op.kernel) == "k.py:fn"
     assert op.side_effect is True
+
+
+@pytest.mark.parametrize(
+    ("message", "place", "reason"),
+    [
+        ("n is {m}", "m", "`m`, which is no argument or binding"),
+        ("n is {m.dtype}", "m.dtype", "`m`, which is no argument or binding"),
+        ("n is {x.size(0)}", "x.size(0)", "`{x.size(0)}` in it, which is no name"),
+        ("n is {}", '"n is {}"', "`{}` in it, which is no name"),
+        ("n is {n", '"n is {n"', "bad brace"),
+    ],
+)
+def test_braces_of_a_message(message: str, place: str, reason: str) -> None:
+    body = f'meta:\n  require: [[n > 1, "{message}"]]\n  out: {{size: x, dtype: x}}'
+    found = finding(body)
+    assert found.code == "OPK041"
+    assert reason in found.message
+    assert underlined(body, found).strip('"') == place.strip('"')
+
+
+def test_a_message_may_name_attributes() -> None:
+    read('meta:\n  require: [[n > 1, "{x.shape} {n} {{ }}"]]\n  out: {size: x, dtype: x}')
