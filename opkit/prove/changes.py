@@ -108,7 +108,7 @@ def _before(path: Path, op_file: OpFile, tree: _Tree) -> OpFile | None:
     with tempfile.TemporaryDirectory(prefix="opkit-revision-") as directory:
         # At the same place below the root: prototypes are named relative to the YAML.
         copy = Path(directory) / path.relative_to(tree.root)
-        copy.parent.mkdir(parents=True)
+        copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(text)
         for spec in op_file.operators:
             prototype = prototype_file(spec, op_file)

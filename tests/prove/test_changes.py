@@ -166,3 +166,13 @@ def test_nothing_changed_is_no_failure(ops: Path) -> None:
     done = CliRunner().invoke(command, [str(ops / "ops.yaml"), "--changed-since", "HEAD"])
     assert done.exit_code == 0, done.output
     assert "nothing to prove: no operator has changed since HEAD" in done.output
+
+
+def test_a_file_in_the_root_of_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "ops.yaml").write_text(OPS[: OPS.index("  - func: with_code")])
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    assert names(tmp_path) == []
+    edit(tmp_path / "ops.yaml", "heir(Tensor x)", "heir(Tensor x, int n)")
+    assert names(tmp_path) == ["heir"]
