@@ -42,6 +42,13 @@ def _stale(
         if (r.namespace, r.name) in seen | defined or declarations.find(r.namespace, r.name):
             continue
         seen.add((r.namespace, r.name))
+        base = r.name.partition(".")[0]
+        siblings = [n for n in declarations.names(r.namespace) if n != r.name and n.partition(".")[0] == base]
+        if siblings and r.namespace not in covered:
+            message = f"a {r.kind.value} is registered for {r.namespace}::{r.name}; declared is {siblings[0]}"
+            help = "register it for the overload: a name without one is that of another operator"
+            yield Diagnostic(STALE, Severity.WARNING, message, r.mark, help, r.name)
+            continue
         if r.namespace not in covered:
             others.setdefault(r.namespace, []).append(r)
             continue

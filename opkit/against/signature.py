@@ -197,12 +197,41 @@ def check_signature(declared: Declared, registration: Registration) -> Iterator[
     for argument, parameter in matching.pairs:
         if argument.default is not None and parameter.default is not None:
             yield from _check_default(declared, registration, argument, parameter)
-    if matching.renamed:
+    if registration.kind is Kind.CONVERTER and declared.op.schema.mutated:
+        yield from _check_keywords(declared, registration, matching)
+    elif matching.renamed:
         pairs = ", ".join(f"`{a.name}` is `{p.name}`" for a, p in matching.renamed)
         message = f"the {what} of {declared.name} calls arguments otherwise: {pairs}"
         help = "nothing breaks, they are given by position; the schema's names are easier to follow"
         mark = source.mark(matching.renamed[0][1].node)
         yield finding(RENAMED, Severity.NOTE, declared, message, mark, help, matching.renamed[0][0].mark)
+
+
+def _check_keywords(
+    declared: Declared, registration: Registration, matching: Matching
+) -> Iterator[Diagnostic]:
+    """Check a converter that torchair calls by name: that of an operator which writes an argument.
+
+    From `auto_functionalized_v2.py` of torchair in torch_npu 2.13; it passes no `meta_outputs` there.
+    """
+    source, function = registration.source, registration.function
+    assert function is not None
+    if matching.renamed:
+        pairs = ", ".join(f"`{a.name}` is `{p.name}`" for a, p in matching.renamed)
+        message = f"torchair calls the converter of {declared.name} by the schema's names: {pairs}"
+        mark = source.mark(matching.renamed[0][1].node)
+        help = f"the schema's arguments: {_arguments(declared)}"
+        yield finding(PARAMETERS, Severity.ERROR, declared, message, mark, help, matching.renamed[0][0].mark)
+    args = function.args
+    nodes = [*args.posonlyargs, *args.args]
+    required = nodes[: len(nodes) - len(args.defaults)]
+    required += [n for n, default in zip(args.kwonlyargs, args.kw_defaults) if default is None]
+    for node in required:
+        if node.arg == "meta_outputs":
+            message = f"the converter of {declared.name} requires `meta_outputs`, which is not given to one "
+            message += "whose operator writes an argument"
+            help = "give it a default: meta_outputs=None"
+            yield finding(REQUIRED, Severity.ERROR, declared, message, source.mark(node), help)
 
 
 def _check_default(

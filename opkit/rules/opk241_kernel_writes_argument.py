@@ -3,7 +3,8 @@
 What it does
 ------------
 Reports a tensor parameter that is the only output an EXEC_NPU_CMD can have, that an `aclnnInplace...`
-function is given first, or that is copied for the result right after the launch.
+function is given first, or that is copied for the result right after the launch. It is an error where the
+kernel calls a method that writes (`cache.copy_(x)`, also on a view of it) or a function `..._out` on it.
 
 Why it matters
 --------------

@@ -22,6 +22,8 @@ from opkit.scaffold import declare
 from opkit.scaffold.answers import Answers
 
 TEMPLATE = "op_package"
+# What ops.yaml names for completion in an editor.
+EDITOR_SCHEMA = "op_plugin.schema.json"
 # Where a project keeps what it was made from, so that a later opkit can tell what has changed since.
 RECORD = ".opkit-scaffold.json"
 
@@ -85,7 +87,7 @@ def _context(answers: Answers, template: Path) -> dict[str, Any]:
 
 
 def _add_generated(answers: Answers, project: Path) -> None:
-    """Add what follows from the declaration: the package, the scripts and the record."""
+    """Add what follows from the declaration, the package, the scripts and the record, and the JSON Schema."""
     op_file = _read(project / "ops.yaml")
     directory = project / answers.package
     package = generate(
@@ -97,6 +99,7 @@ def _add_generated(answers: Answers, project: Path) -> None:
     for mode in answers.modes:
         script = mre.emit(op_file.operators[0], mode, answers.namespace, answers.package)
         (project / f"run_{mode}.py").write_text(script, encoding="utf-8")
+    shutil.copyfile(data_directory("yaml_schemas") / EDITOR_SCHEMA, project / EDITOR_SCHEMA)
     (project / RECORD).write_text(_record(answers), encoding="utf-8")
 
 

@@ -48,6 +48,7 @@ FILES = {
     "ops.yaml",
     "pyproject.toml",
     "reference.py",
+    "op_plugin.schema.json",
     "run_ge.py",
     "run_npugraph_ex.py",
     "tests/test_my_op.py",

@@ -33,7 +33,10 @@ def check_cpp(
         *_check_definitions(declarations, registrations),
         *check_definitions(declarations, registrations),
         *check_kernels(declarations, functions, registrations),
-        *check_symbolic(functions, {r.function for r in metas if r.function}),
+        *check_symbolic(
+            [*functions, *(r.kernel for r in metas if r.kernel)],
+            {r.kernel.name if r.kernel else r.function for r in metas if r.kernel or r.function},
+        ),
     ]
     return findings, {r.name for r in metas}
 
@@ -41,11 +44,14 @@ def check_cpp(
 def _check_names(declarations: Declarations, registrations: list[CppRegistration]) -> Iterator[Diagnostic]:
     """Report `impl` of names that are not defined: C++ accepts them without a word."""
     defined = {(r.namespace, r.name) for r in registrations if r.is_definition}
+    covered = {r.namespace for r in registrations if declarations.find(r.namespace, r.name)}
     whole = {r.namespace for r in registrations if r.is_definition and r.is_whole}
     for r in registrations:
         if r.is_definition or (r.namespace, r.name) in defined or declarations.find(r.namespace, r.name):
             continue
         names = [name for namespace, name in defined if namespace == r.namespace]
+        if not names and r.namespace in covered:
+            names = list(declarations.names(r.namespace))
         if not names:
             continue  # this namespace is defined in files that are not given
         message = f"a {r.key} kernel is registered for {r.namespace}::{r.name}, which is not defined"

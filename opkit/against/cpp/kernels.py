@@ -13,10 +13,12 @@ from functools import cached_property
 
 from opkit.against.cpp.functions import CppFunction
 from opkit.against.cpp.libraries import CppRegistration
+from opkit.against.cpp.writes import find_writes
 from opkit.against.declared import Declarations, Declared, finding
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.schema import Argument, Return, is_tensor_like
 
+PARAMETERS = "OPK221"
 RETURNED = "OPK240"
 WRITTEN = "OPK241"
 
@@ -30,6 +32,7 @@ def check_kernels(
     declarations: Declarations, functions: Iterable[CppFunction], registrations: Iterable[CppRegistration]
 ) -> Iterator[Diagnostic]:
     """Report what each kernel that can be told to belong to an operator does to its arguments."""
+    functions = list(functions)
     operators: dict[str, list[str]] = {}
     for r in registrations:
         if r.function and r.key != "Meta":
@@ -38,11 +41,34 @@ def check_kernels(
     for declared in declarations.all:
         for name in _cpp_names(declared):
             by_cpp_name.setdefault(name, []).append(declared)
+    for r in registrations:
+        kernel = r.kernel if r.key != "Meta" else None
+        declared_for = _choose(kernel, declarations.named(r.name)) if kernel else None
+        if kernel is not None and declared_for is not None:
+            yield from _Kernel(kernel, declared_for).check()
     for function in functions:
         named = [d for name in operators.get(function.name, []) for d in declarations.named(name)]
+        alone = sum(other.name == function.name for other in functions) == 1
+        if len(named) == 1 and alone:
+            yield from _check_count(function, named[0])
         declared_for = _choose(function, named or by_cpp_name.get(function.name, []))
         if declared_for is not None:
             yield from _Kernel(function, declared_for).check()
+
+
+def _check_count(function: CppFunction, declared: Declared) -> Iterator[Diagnostic]:
+    """Report a registered function with another number of parameters; torch refuses it when it is loaded."""
+    types = [p.type for p in function.parameters]
+    wanted, found = len(declared.op.schema.arguments), len(function.arguments)
+    # A boxed kernel takes a stack, and TensorOptions stands for four arguments.
+    if found == wanted or any("Stack" in t or "TensorOptions" in t for t in types):
+        return
+    message = (
+        f"the C++ kernel of {declared.name} takes {found} argument{'s' * (found != 1)}, the schema {wanted}"
+    )
+    mark = function.source.mark(function.token)
+    help = f"the schema: {declared.op.schema}"
+    yield finding(PARAMETERS, Severity.ERROR, declared, message, mark, help, declared.op.schema.mark)
 
 
 def _cpp_names(declared: Declared) -> list[str]:
@@ -144,6 +170,15 @@ class _Kernel:
                 )
         for launch in launches:
             yield from self.check_launch(launch, reported)
+        for span, name in find_writes(self.function, self.stands_for):
+            if name in reported:
+                continue
+            reported.add(name)
+            argument = self.read_only[name]
+            call = "".join(self.function.source.texts(range(span.stop - 1, span.stop)))
+            text = f"writes its argument `{name}` with {call}, which the schema says it only reads"
+            help = f"declare it written, Tensor(a!) {argument.name}, or write a copy"
+            yield self.finding(WRITTEN, Severity.ERROR, span, argument, text, help)
 
     def check_launch(self, launch: list[range], reported: set[str]) -> Iterator[Diagnostic]:
         """An aclnn function's outputs come last; `aclnnInplace...` writes its first argument."""

@@ -31,6 +31,8 @@ class CppRegistration:
     branches: Branches
     # Whether it stands in the block that defines the namespace, which there is one of.
     is_whole: bool
+    # The kernel itself where it is a lambda.
+    kernel: CppFunction | None = None
 
     @property
     def is_definition(self) -> bool:
@@ -74,9 +76,10 @@ def _in_block(
         if method == "impl" and not own_key:
             own_key = _key(source.texts(range(arguments[0].stop, source.closing[opening])))
         function = ""
-        if len(arguments) > 1 and tokens[arguments[-1].start].text != "{":
-            function = next((t for t in reversed(source.texts(arguments[-1])) if t.isidentifier()), "")
         name = text.partition("(")[0].strip()
+        kernel = _lambda(block, arguments[-1], name) if len(arguments) > 1 else None
+        if len(arguments) > 1 and tokens[arguments[-1].start].text not in ("{", "["):
+            function = next((t for t in reversed(source.texts(arguments[-1])) if t.isidentifier()), "")
         space, _, bare = name.rpartition("::")
         mark = source.mark(tokens[strings[0]])
         yield CppRegistration(
@@ -88,7 +91,22 @@ def _in_block(
             mark,
             tokens[index].branches,
             is_whole,
+            kernel,
         )
+
+
+def _lambda(block: CppFunction, span: range, operator: str) -> CppFunction | None:
+    """Read `[](const at::Tensor& x) { ... }` as a function; None if it is something else."""
+    source = block.source
+    parameters = source.closing.get(span.start, span.stop) + 1
+    if source.tokens[span.start].text != "[" or parameters not in source.closing:
+        return None
+    body = next((i for i in range(source.closing[parameters], span.stop) if i in source.closing), None)
+    if body is None or source.tokens[body].text != "{":
+        return None
+    arguments = tuple(source.split(parameters + 1, source.closing[parameters]))
+    inside = range(body + 1, source.closing[body])
+    return CppFunction(source, f"lambda of {operator}", source.tokens[span.start], (), arguments, inside)
 
 
 def _key(texts: list[str]) -> str:
