@@ -46,14 +46,6 @@ def source_of(function: Callable[..., Any] | None) -> dict[str, Any] | None:
     return {"file": name, "line": line, "text": _cut([text.rstrip("\n") for text in lines])}
 
 
-def meta_source(name: str, function: Callable[..., Any] | None) -> dict[str, Any] | None:
-    """Give the source of an operator's Meta function; custom_op wraps the one that the user wrote."""
-    import torch
-
-    made = torch._library.custom_ops.OPDEFS.get(name)
-    return source_of(getattr(made, "_abstract_fn", None) or function)
-
-
 def ge_nodes(graph: GeGraph) -> list[dict[str, Any]]:
     """List the nodes of a GE graph as JSON values: inputs with their sources, attributes, outputs."""
     return [_node(node) for node in graph.nodes[:_NODES]]

@@ -29,6 +29,10 @@ def is_bound(subject: Subject) -> bool:
 
 def calls(subject: Subject) -> int | None:
     """Count the calls of the kernel's host side so far; None for compiled code, which nothing counts."""
+    if is_bound(subject):
+        from opkit.cann.reference import kernel_calls
+
+        return kernel_calls(subject.name)
     watch = subject.setting.watch
     return watch.kernel_calls[subject.name] if watch.is_python_kernel(subject.name) else None
 

@@ -60,9 +60,16 @@ class Watch:
             callback_handler.register_start_callback(self._compile_starts)
 
     def meta_function(self, name: str) -> Callable[..., Any] | None:
-        """Find the Python function that computes an operator's Meta: a fake impl or a Meta kernel."""
+        """Find the Python function that computes an operator's Meta: a fake impl or a Meta kernel.
+
+        For a custom_op it is the function that the user wrote: what `torch._library.custom_ops.CustomOpDef`
+        (torch 2.13) registers around it takes `*args, **kwargs`, and is always there.
+        """
+        from torch._library.custom_ops import OPDEFS
         from torch._library.simple_registry import singleton
 
+        if name in OPDEFS:
+            return OPDEFS[name]._abstract_fn  # type: ignore[no-any-return]
         entry = singleton.find(name)
         if entry.fake_impl.kernel is not None:
             return entry.fake_impl.kernel.func  # type: ignore[no-any-return]

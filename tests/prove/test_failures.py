@@ -32,6 +32,7 @@ NPUGRAPH_EX = {
     "wrong_count": ("meta", "the Meta kernel returns 1 result, the schema has 2"),
     "one_for_two": ("meta", "the Meta kernel returns 1 result, the schema has 2"),
     "no_default": ("meta", "`n` has a default (1) in the schema, none in the function"),
+    "other_default": ("meta", "`n` defaults to 1 in the schema and to 2 in the function"),
     "fixed_size": ("meta", "x.shape[0] was fixed to 5"),
     "branches": ("meta", "the Meta kernel branches on a size"),
     "resizes": ("meta", "changed shape, strides or dtype of `x`"),

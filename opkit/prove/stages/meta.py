@@ -11,7 +11,7 @@ from typing import Any
 
 from opkit.model.schema import Return, is_tensor_like
 from opkit.prove import apart, expected, fake, signature
-from opkit.prove.exhibits import meta_source
+from opkit.prove.exhibits import source_of
 from opkit.prove.protocol import PROVED, StageResult, failed, proved
 from opkit.prove.subject import Subject, first_line, flat_tensors, on_npu, results_of
 from opkit.prove.values import Inputs, ordinary_sizes, sizes
@@ -33,7 +33,7 @@ def run(subject: Subject) -> StageResult:
         evidence["registered as"] = "none; the operator returns nothing, so functionalization needs none"
         return proved(NAME, **evidence)
     function = subject.setting.watch.meta_function(subject.name)
-    source = meta_source(subject.name, function)
+    source = source_of(function)
     if source is not None:
         evidence["meta kernel"] = source
     if function is not None:

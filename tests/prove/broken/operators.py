@@ -43,6 +43,20 @@ define("one_for_two(Tensor x) -> (Tensor, Tensor)", torch.empty_like)
 define("fails_when_replayed(Tensor x) -> Tensor", lambda x: x.new_empty((x.shape[0], 3)))
 define("wrong_count(Tensor x) -> (Tensor, Tensor)", lambda x: (torch.empty_like(x),) * 1)
 define("no_default(Tensor x, int n=1) -> Tensor", lambda x, n: torch.empty_like(x))
+
+
+@torch.library.custom_op(
+    "broken::other_default", mutates_args=(), device_types="npu", schema="(Tensor x, int n=1) -> Tensor"
+)
+def other_default(x, n):
+    return x.clone()
+
+
+@other_default.register_fake
+def _(x, n=2):
+    return torch.empty_like(x)
+
+
 define("fixed_size(Tensor x) -> Tensor", lambda x: x.new_empty((int(x.shape[0]), x.shape[1])))
 define("branches(Tensor x) -> Tensor", lambda x: x.new_empty((2 if x.shape[0] > 8 else 1, x.shape[1])))
 
