@@ -58,7 +58,7 @@ def command(
     """Write the package of OPS.yaml: Meta kernels, GE converters, IR prototypes and stubs.
 
     Nothing is written when an operator cannot be generated, unless --partial leaves it out. Operators of
-    torch's own (sections `official`, `quant`, `autograd`) need no rule: torch has their Meta kernels.
+    torch's own (sections `official`, `quant`, `autograd`) need no rule: they are left to torch.
     Exit codes: 0 written or up to date, 1 findings, operators left out or a stale package, 2 usage or tool
     error.
     """
@@ -114,7 +114,7 @@ def _summarize(package: Package) -> None:
         click.echo("help: write `meta:` for each, or leave them out with `--partial`", err=True)
     if package.torchs:
         which = "1 operator" if package.torchs == 1 else f"{package.torchs} operators"
-        click.echo(f"note: {which} of torch's own without a rule: torch has the Meta kernels", err=True)
+        click.echo(f"note: {which} of torch's own without a rule, left to torch", err=True)
 
 
 def _show(diagnostics: tuple[Diagnostic, ...]) -> None:

@@ -36,6 +36,7 @@ RESERVED = frozenset(
         "out_list_meta_kernel",
         "existing",
         "is_same",
+        "RUNS_ON_META",
         "custom_op",
         "kernel",
         "load",
@@ -86,8 +87,8 @@ def definition(name: str, of: Signature) -> str:
 def prepare(op_file: OpFile, options: Options) -> tuple[tuple[MetaKernel, ...], tuple[Diagnostic, ...]]:
     """Resolve and print every operator of a file; what cannot be is in the diagnostics.
 
-    An operator of torch's own needs no rule, since torch has Meta kernels for these: it is left out if it has
-    none, and with a warning if its rule cannot be used.
+    An operator of torch's own needs no rule, since torch has Meta kernels for nearly all of them: it is left
+    out if it has none, and with a warning if its rule cannot be used.
     """
     kernels: list[MetaKernel] = []
     problems: list[Diagnostic] = []

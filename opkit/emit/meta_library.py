@@ -94,12 +94,21 @@ def meta_kernel(
 '''
 _ATEN = '''
 
+RUNS_ON_META = (
+    "Meta",
+    "CompositeImplicitAutograd",
+    "CompositeExplicitAutograd",
+    "CompositeExplicitAutogradNonFunctional",
+)
+
+
 def aten_meta_kernel(
     schema: str, tags: tuple[torch.Tag, ...] = ()
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function the Meta kernel of an operator of torch's own that has none."""
     name = schema.partition("(")[0]
-    if existing(name) is None or torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "Meta"):
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    if existing(name) is None or any(has_kernel(name, key) for key in RUNS_ON_META):
         return lambda function: function
     return meta_kernel(schema, tags)
 '''

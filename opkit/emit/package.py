@@ -31,7 +31,7 @@ class Package:
     diagnostics: tuple[Diagnostic, ...]
     # Operators that could not be generated; files without them are made only if asked for.
     left_out: tuple[str, ...] = ()
-    # How many operators of torch's own are without a rule, and keep torch's Meta kernels.
+    # How many operators of torch's own are without a usable rule, and left to torch.
     torchs: int = 0
 
     @property
