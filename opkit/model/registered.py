@@ -11,11 +11,11 @@ from opkit.model.schema import Argument, BaseType, ListType, OperatorSchema
 def registered_schema(op: OpSpec) -> OperatorSchema:
     """Give the schema as the dispatcher has it.
 
-    torch_npu's generator (torchnpugen of torch_npu 2.13) defines the operators of `custom` with a kernel: an
-    argument `self` is called `input`, and several `out` arguments become one `Tensor[] out` with fresh
-    results. Every other entry is registered as it is written.
+    torch_npu's generator (torchnpugen of torch_npu 2.13) defines the operators of `custom` that have a kernel
+    or stand in torch_npu's own YAML: an argument `self` is called `input`, and several `out` arguments become
+    one `Tensor[] out` with fresh results. Every other entry is registered as it is written.
     """
-    if op.section != "custom" or not (op.op_api or op.acl_op):
+    if op.section != "custom" or not (op.op_api or op.acl_op or ("backend", "NPU") in op.extra):
         return op.schema
     schema = gather_out(op.schema)
     arguments = tuple(replace(a, name="input") if a.name == "self" else a for a in schema.arguments)

@@ -147,7 +147,10 @@ def _check_spacing(document: Document, source: SourceText, read_by_op_plugin: bo
         pair = f"{before.text}{wanted}{after.text}"
         text = f"op-plugin reads `{pair}` with exactly this spacing; torch does not mind"
         mark = source.mark(before.start, after.end)
-        document.report(SPACING, text, mark, "`opkit check --fix` does it", severity)
+        help = "`opkit check --fix` does it"
+        if "\n" in source.text[before.end : after.start]:
+            help = "indent the lines of `func` alike: YAML keeps the end of a line before a deeper one"
+        document.report(SPACING, text, mark, help, severity)
         return
 
 

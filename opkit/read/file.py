@@ -9,7 +9,7 @@ import yaml
 
 from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.model.operator import OpFile, OpSpec
-from opkit.read.document import STRUCTURE, Document, describe, is_null
+from opkit.read.document import STRUCTURE, Document, describe, is_null, plain
 from opkit.read.entry import Settings, read_entry
 from opkit.read.suppressions import read_suppressions
 from opkit.read.versions import BUILT_IN_VERSIONS, listed_versions
@@ -101,6 +101,10 @@ def read_text(
     if not document.entries and not document.diagnostics:
         _report_empty(document)
     operators = _fold_symint(document, operators)
+    if "backend" in sections:
+        # torch_npu's own YAML: its generator defines these operators, also those without a kernel's key.
+        backend = ("backend", plain(sections["backend"][1]))
+        operators = [replace(op, extra=(*op.extra, backend)) for op in operators]
     _check_inherited(document, operators)
     _check_twice(document, operators)
     op_file = OpFile(document.path, tuple(operators), versions, read_suppressions(document))

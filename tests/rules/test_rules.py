@@ -12,7 +12,7 @@ import opkit
 from opkit.check import check_path
 from opkit.model.diagnostic import Severity
 from opkit.report.diagnostics import render
-from opkit.rules.pages import PAGES, page, title
+from opkit.rules.pages import PAGES, page, severities, title
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SECTIONS = ("What it does", "Why it matters", "Example", "Use instead")
@@ -78,3 +78,9 @@ def test_example_of_the_page(code: str, tmp_path: Path) -> None:
         path.write_text(_block(code, section) + "\n", encoding="utf-8")
         codes = {d.code for d in check_path(path)}
         assert (code in codes) == shows, (section, path.read_text(), codes)
+
+
+def test_the_list_of_codes_tells_what_a_finding_can_weigh() -> None:
+    for fixture in FIXTURES.glob("*.yaml"):
+        for found in check_path(fixture):
+            assert found.severity.value in severities(found.code), (found.code, found.severity)
