@@ -157,13 +157,15 @@ class _Bench:
 
 
 def _held(
-    monkeypatch: pytest.MonkeyPatch, healthy: bool, stage: str, count: int
+    monkeypatch: pytest.MonkeyPatch, healthy: bool, stage: str, count: int, killed_by: str = "dynamo"
 ) -> tuple[list[str], int | None]:
     """Hold back verdicts and commit them; give what was sent and how many must be looked at again."""
     events: list[dict[str, Any]] = []
     operator = object.__new__(worker._Operator)
     operator.bench = _Bench(stage)  # type: ignore[assignment]
-    operator.held = [{"kind": "meta-raises", "place": str(i), "outcome": KILLED} for i in range(count)]
+    operator.held = [
+        {"kind": "meta-raises", "place": str(i), "outcome": KILLED, "stage": killed_by} for i in range(count)
+    ]
     monkeypatch.setattr(operator, "_send", lambda event, **values: events.append({"event": event, **values}))
     monkeypatch.setattr(worker, "_healthy", lambda original: healthy)
     try:
@@ -189,3 +191,11 @@ def test_verdicts_count_only_if_the_unmutated_operator_still_enters(
     monkeypatch: pytest.MonkeyPatch, healthy: bool, stage: str, count: int, sent: list[str], again: int | None
 ) -> None:
     assert _held(monkeypatch, healthy, stage, count) == (sent, again)
+
+
+def test_mutants_that_only_fakes_ran_need_no_compile_of_the_unmutated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert _held(monkeypatch, True, "dynamo", 2, killed_by="meta") == (["0", "1"], None)
+    assert _held(monkeypatch, False, "", 2, killed_by="meta") == ([], 2)
+    assert _held(monkeypatch, True, "dynamo", 2, killed_by="host") == ([], 2)

@@ -170,7 +170,9 @@ class _Operator:
         """
         if not self.held:
             return
-        fine = _healthy(original) and not self.bench.judge(original).stage
+        # What only fake tensors have run can have spoilt nothing but fake calls.
+        only_fakes = all(values.get("stage") in ("schema", "meta") for values in self.held)
+        fine = _healthy(original) and (only_fakes or not self.bench.judge(original).stage)
         if fine or len(self.held) == 1:
             for values in self.held:
                 self._send("mutant", **values)
