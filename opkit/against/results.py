@@ -15,6 +15,11 @@ from opkit.against.registration import Kind
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.model.schema import ListType, OptionalType, Return, is_tensor_like
 
+# Methods whose result shares memory with the tensor, whatever the tensor is like.
+_VIEWS = frozenset(
+    ["view", "view_as", "transpose", "t", "permute", "squeeze", "unsqueeze", "narrow", "select", "expand"]
+)
+
 COUNT = "OPK225"
 RETURNED = "OPK231"
 
@@ -144,6 +149,12 @@ def _results(flow: Flow, returns: list[ast.Return]) -> Iterator[tuple[Return, as
 
 def _returned_problem(flow: Flow, result: Return, value: ast.expr) -> tuple[str, str] | None:
     letters = set(result.alias.before) if result.alias else set()
+    viewed = _viewed(flow, value)
+    if result.alias is None and flow.registration.kind.is_meta and viewed:
+        return (
+            f"returns a view of its argument `{viewed}`, the schema a fresh result",
+            "return a new tensor of that shape, e.g. with new_empty",
+        )
     argument = flow.arguments.get(value.id) if isinstance(value, ast.Name) else None
     if argument is not None and is_tensor_like(argument.type):
         if argument.alias and letters & set(argument.alias.before):
@@ -157,3 +168,15 @@ def _returned_problem(flow: Flow, result: Return, value: ast.expr) -> tuple[str,
         names = [a.name for a in everything if a.alias and letters & set(a.alias.before)]
         return f"returns a fresh tensor, the schema its argument {listed(names)}", "return the argument"
     return None
+
+
+def _viewed(flow: Flow, value: ast.expr) -> str:
+    """Give the tensor argument that `x.view(-1)` or `x.t().narrow(...)` is a view of; empty if it is none."""
+    calls = 0
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in _VIEWS:
+            return ""
+        calls, value = calls + 1, value.func.value
+    name = value.id if isinstance(value, ast.Name) else ""
+    argument = flow.arguments.get(name) if calls and name not in flow.assigned else None
+    return name if argument is not None and argument.is_tensor else ""

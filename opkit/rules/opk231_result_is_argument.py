@@ -2,8 +2,9 @@
 
 What it does
 ------------
-Reports a Python kernel, Meta or not, that returns one of its arguments where the schema has a fresh result,
-and one that returns a fresh tensor where the schema returns a written argument.
+Reports a Python kernel, Meta or not, that returns one of its arguments where the schema has a fresh result, a
+Meta kernel that returns a view of one (`x.view(-1)`), and one that returns a fresh tensor where the schema
+returns a written argument.
 
 Why it matters
 --------------

@@ -26,9 +26,11 @@ AROUND = {
     "OPK242": "TORCH_LIBRARY_FRAGMENT(npu, m) {{ {} }}\n",
     "OPK243": "namespace meta {{ at::Tensor my_op(const at::Tensor& x) {{ {} }} }}\n",
     "OPK240": "std::tuple<at::Tensor, at::Tensor> my_cache(at::Tensor& kv, at::Tensor& k_cache) {{ {} }}\n",
+    "OPK245": "at::Tensor my_op(const at::Tensor& x, const at::Tensor& n) {{ {} }}\n"
+    'TORCH_LIBRARY_IMPL(npu, PrivateUse1, m) {{ m.impl("my_op", &my_op); }}',
     "OPK241": "at::Tensor NAME(const at::Tensor& self, const at::Tensor& x) {{ {} }}\n",
 }
-CPP = {"OPK226", "OPK240", "OPK241", "OPK242", "OPK243"}
+CPP = {"OPK226", "OPK240", "OPK241", "OPK242", "OPK243", "OPK245"}
 
 
 def block(code: str, section: str) -> str:

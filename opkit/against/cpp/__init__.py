@@ -9,6 +9,7 @@ from opkit.against.cpp.kernels import check_kernels
 from opkit.against.cpp.libraries import CppRegistration, find_registrations
 from opkit.against.cpp.source import CppSource
 from opkit.against.cpp.symbolic import check_symbolic
+from opkit.against.cpp.waiting import check_waiting
 from opkit.against.declared import Declarations
 from opkit.against.definitions import check_definitions
 from opkit.against.registration import exclusive
@@ -27,6 +28,7 @@ def check_cpp(
     functions = [f for path, text in texts for f in find_functions(CppSource(path, text))]
     registrations = list(find_registrations(functions))
     metas = [r for r in registrations if r.key == "Meta"]
+    kernels = [r for r in registrations if r.key == "PrivateUse1"]
     findings = [
         *_check_names(declarations, registrations),
         *_check_twice(metas),
@@ -36,6 +38,10 @@ def check_cpp(
         *check_symbolic(
             [*functions, *(r.kernel for r in metas if r.kernel)],
             {r.kernel.name if r.kernel else r.function for r in metas if r.kernel or r.function},
+        ),
+        *check_waiting(
+            [*functions, *(r.kernel for r in kernels if r.kernel)],
+            {r.kernel.name if r.kernel else r.function for r in kernels if r.kernel or r.function},
         ),
     ]
     return findings, {r.name for r in metas}
