@@ -74,7 +74,8 @@ def read(path: str) -> OpFile:
     if not Path(path).is_file():
         raise UnreadableFile(diagnostics)
     if op_file is None or has_errors(diagnostics) or (diagnostics and not op_file.operators):
-        raise InvalidDeclaration(diagnostics)
+        order = sorted(diagnostics, key=lambda d: (d.mark.line, d.mark.column) if d.mark else (0, 0))
+        raise InvalidDeclaration(tuple(order))
     return op_file
 
 

@@ -88,8 +88,11 @@ class Setup:
             try:
                 load_module(name)
             except (Exception, SystemExit) as error:
-                text = f"importing {Path(name).name} failed: {first_line(error)}{_place(error)}"
-                raise OpkitError(text, "mend it: nothing can be judged without it") from error
+                text = f"importing {Path(name).name} failed: {first_line(error)}"
+                if isinstance(error, ModuleNotFoundError) and error.name == name.partition(".")[0]:
+                    help = "give a .py file, a package's directory, or a module that is on the Python path"
+                    raise OpkitError(text, help) from error
+                raise OpkitError(text + _place(error), "mend it: nothing can be judged without it") from error
 
     def functions(self, declared: list[Declared]) -> dict[EntryPoint, Callable[..., Any]]:
         """Load the functions that cases compile in place of the bare operator.

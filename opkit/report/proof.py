@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from opkit.model.diagnostic import Severity
+from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.prove.protocol import FAILED, HOLDS, PROVED, ModeResult, OperatorResult, Proof, StageResult
 
 # Width where there is no terminal: fits a CI log and an e-mail.
@@ -199,8 +201,17 @@ def _gate(proof: Proof, color: bool) -> Iterator[Any]:
     if proof.gate is None:
         return
     if proof.gate:
-        yield Text.from_ansi("\n" + diagnostics.render(proof.gate, "full", color).rstrip())
+        found = [_nearby(finding) for finding in proof.gate]
+        yield Text.from_ansi("\n" + diagnostics.render(found, "full", color).rstrip())
     yield f"\n{kept_promises(proof)}"
+
+
+def _nearby(found: Diagnostic) -> Diagnostic:
+    """Name a file below the working directory as one does there."""
+    here = Path.cwd()
+    if found.mark is None or not Path(found.mark.file).is_relative_to(here):
+        return found
+    return replace(found, mark=found.mark._replace(file=str(Path(found.mark.file).relative_to(here))))
 
 
 def kept_promises(proof: Proof) -> str:

@@ -173,7 +173,15 @@ def _check_schema(schema: OperatorSchema, name: str, in_place: bool) -> list[Dia
             )
         )
     for result in schema.returns:
-        if tensor_kind(result.type) != "required" or result.alias is not None:
+        if result.alias is not None:
+            findings.append(
+                _error(
+                    "a result that is an argument is not taken into a graph as it is",
+                    result.mark,
+                    "return nothing, `-> ()`: the caller has the argument; `opkit explain OPK101` tells more",
+                )
+            )
+        elif tensor_kind(result.type) != "required":
             findings.append(
                 _error(
                     f"a scaffold writes no rule for a result of type {result}",

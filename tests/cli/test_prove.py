@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -141,7 +142,7 @@ def test_a_relative_import_is_meant_from_where_the_command_runs(ops: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--import", "nosuch"), "importing nosuch failed: ModuleNotFoundError: No module named 'nosuch'"),
+        (("--import", "nosuch"), "No module named 'nosuch'\n  help: give a .py file"),
         (("--import", "raising.py"), "importing raising.py failed: ValueError: not today ({}/raising.py:2)"),
         (("--op", "called"), "the case's `call:`: functions.py has no function nothere"),
     ],
@@ -162,10 +163,13 @@ def test_what_cannot_be_loaded_is_one_message(ops: Path, arguments: tuple[str, .
 
 
 def test_mistakes_in_the_yaml_exit_with_1(tmp_path: Path) -> None:
-    (tmp_path / "ops.yaml").write_text("custom:\n  - func: f(Tenser x) -> Tensor\n")
+    text = "custom:\n  - func: f(Tenser x) -> Tensor\n    meta: {out: {size: y, dtype: x}}\n"
+    (tmp_path / "ops.yaml").write_text(text + "    enters: [gee]\n  - func: g(Tensor x) -> Tensr\n")
     done = opkit("prove", "ops.yaml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "ops.yaml:2:" in done.stderr
+    lines = [int(line) for line in re.findall(r"ops.yaml:(\d+):", done.stderr)]
+    assert lines[0] == 2
+    assert lines == sorted(lines)
     assert "Traceback" not in done.stderr
 
 

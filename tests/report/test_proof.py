@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.prove.protocol import (
     ModeResult,
     OperatorResult,
@@ -105,6 +107,21 @@ def test_markup_in_names_is_text() -> None:
     stage = failed("schema", "[red]x[/red] :smile: [/]")
     proof = Proof(RUNTIME, (OperatorResult("f", "library", "c", (ModeResult("ge", (stage,)),)),))
     assert "[red]x[/red] :smile: [/]" in full.render(proof)
+
+
+def test_a_gate_names_a_file_as_one_does_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "folder" / "ops.yaml"
+    file.parent.mkdir()
+    file.write_text("custom:\n  - func: f(Tensor x) -> Tensor\n")
+    found = Diagnostic("OPK332", Severity.ERROR, "f promises nothing", Mark(str(file), 2, 5, 4), "", "f")
+    proof = Proof(RUNTIME, (), gate=(found,))
+    monkeypatch.chdir(tmp_path)
+    text = full.render(proof)
+    assert "--> folder/ops.yaml:2:5\n" in text
+    assert "func: f(Tensor x)" in text
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert f"--> {file}:2:5\n" in full.render(proof)
 
 
 def test_json(report: Proof) -> None:
