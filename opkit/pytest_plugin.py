@@ -56,6 +56,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--opkit-import", action="append", default=[], metavar="MODULE", help="`--import` of --opkit."
     )
     group.addoption(
+        "--opkit-register",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="Register Meta kernels when torch_npu is imported: `torch_npu` (opkit's rules) or a YAML file.",
+    )
+    parser.addini("opkit_register", "What --opkit-register names, separated by spaces.", "args", default=[])
+    group.addoption(
         "--opkit-timeout", type=float, default=120.0, metavar="SECONDS", help="`--timeout` of --opkit."
     )
 
@@ -74,6 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "opkit(file, op=None, mode=None, style=None, namespace='npu', package=None, imports=(), "
         "timeout=120.0): the operators of the YAML file (relative to the test) enter their graphs",
     )
+    _register(config)
     # A conftest.py may load the plugin when options have been read already.
     if not getattr(config.option, "opkit_files", None):
         return
@@ -90,6 +99,22 @@ def pytest_configure(config: pytest.Config) -> None:
         if path not in given:
             config.args.append(str(path))
     config.stash[_files_key] = frozenset(files)
+
+
+def _register(config: pytest.Config) -> None:
+    """Have Meta kernels registered as the options say; each of pytest-xdist's workers comes here, too."""
+    given = getattr(config.option, "opkit_register", [])
+    noted = config.getini("opkit_register")
+    if not given and not noted:
+        return
+    from opkit.errors import OpkitError
+    from opkit.registration.on_import import checked, register_after_import
+
+    try:
+        what = checked(given, config.invocation_params.dir) + checked(noted, config.rootpath)
+    except OpkitError as error:
+        raise pytest.UsageError(f"opkit_register: {error}") from None
+    register_after_import(tuple(dict.fromkeys(what)))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

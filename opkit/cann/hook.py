@@ -1,4 +1,5 @@
-"""Makes torch_npu compute: installs aten kernels and the GE engine right after its import."""
+"""Makes torch_npu compute: installs aten kernels and the GE engine right after its import; calls what else
+is to happen then."""
 
 from __future__ import annotations
 
@@ -6,26 +7,40 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
 from opkit.cann.toolkit import forget_unusable
 
 _TARGET = "torch_npu"
+_equipped = False
+_after: list[Callable[[], None]] = []
 
 
 def install_import_hook() -> None:
     """Has `equip` called after the import of torch_npu, or now. Calling it again is free."""
     forget_unusable()
+    call_after_import(equip)
+
+
+def call_after_import(function: Callable[[], None]) -> None:
+    """Has a function called after the import of torch_npu, or now; the first given is called first."""
     if _TARGET in sys.modules:
-        equip()
-    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        function()
+        return
+    if function not in _after:
+        _after.append(function)
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
 
 def equip() -> None:
-    """Installs what computes on the stand-in into this process. torch_npu must be imported."""
+    """Installs what computes on the stand-in into this process, once. torch_npu must be imported."""
+    global _equipped
+    if _equipped:  # also while it is being equipped: the first use of the library comes back here
+        return
+    _equipped = True
     from opkit.cann.aten import install_aten_kernels
     from opkit.cann.ge_engine import engine
     from opkit.cann.npu_values import install_npu_values
@@ -58,7 +73,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 class _Loader(importlib.abc.Loader):
-    """The real loader, with `equip` after it."""
+    """The real loader, with what was asked for after it."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -73,7 +88,8 @@ class _Loader(importlib.abc.Loader):
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        equip()
+        for function in tuple(_after):
+            function()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)

@@ -100,14 +100,14 @@ def _environment(directory: Path, settings: Settings) -> dict[str, str]:
     path = [str(directory), *(entry for entry in entries if entry not in others)]
     return {
         "LD_LIBRARY_PATH": ":".join(path),
-        "PYTHONPATH": _python_path(),
+        "PYTHONPATH": python_path(),
         **_FIXED,
         **settings.environment(),
     }
 
 
-def _python_path() -> str:
-    """PYTHONPATH with the directory of a sitecustomize.py in front, which makes torch_npu compute."""
+def python_path() -> str:
+    """PYTHONPATH with the directory of a sitecustomize.py in front: what it does, the other variables say."""
     entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(":") if entry]
     others = bootstrap_directories(entries)
     return ":".join([str(_BOOTSTRAP), *(entry for entry in entries if entry not in others)])
