@@ -281,5 +281,6 @@ def _flag(document: Document, node: yaml.Node | None, key: str) -> bool:
     value = plain(node)
     if not isinstance(value, bool):
         document.report(STRUCTURE, f"`{key}` is true or false, found {describe(node)}", document.mark(node))
-        return False
+        # Whoever writes the key means it.
+        return True
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -275,5 +276,5 @@ def read_ge(document: Document, node: yaml.Node) -> GeMapping | None:
     if prototype is not None:
         place = document.mark(items["prototype"][1])
         prototypes, diagnostics = read_prototype(Path(document.path).parent / prototype, place)
-        document.diagnostics += diagnostics
+        document.diagnostics += [replace(d, operator=document.operator) for d in diagnostics]
     return GeMapping(ir, prototype, converter, document.mark(node), prototypes)
