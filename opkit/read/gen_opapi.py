@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import yaml
 
@@ -30,6 +31,18 @@ _KEYS = (
 # Members of a tensor in Python that C++ spells otherwise.
 _CPP_MEMBERS = {"shape": ".sizes()", "dtype": ".scalar_type()", "ndim": ".dim()"}
 _PYTHON_MEMBER = re.compile(r"\.(shape|dtype|ndim)\b(?!\s*\()")
+_CPP_DTYPES = {
+    "float16": "at::kHalf",
+    "float32": "at::kFloat",
+    "float64": "at::kDouble",
+    "bfloat16": "at::kBFloat16",
+    "int8": "at::kChar",
+    "int16": "at::kShort",
+    "int32": "at::kInt",
+    "int64": "at::kLong",
+    "uint8": "at::kByte",
+}
+_PYTHON_DTYPE = re.compile(rf"(?<![\w.:\"'])(?:torch\.)?({'|'.join(_CPP_DTYPES)})(?![\w(])")
 _ACLNN = re.compile(r"aclnn[A-Z]\w*")
 
 
@@ -104,7 +117,13 @@ def _expression(document: Document, node: yaml.Node, what: str) -> Expression | 
         return None
     source = document.source(node)
     expression, diagnostics = parse_expression_source(source, "cpp", document.operator)
+    if diagnostics and " if " in source.text:
+        diagnostics = (replace(diagnostics[0], help="this is C++: write condition ? then : otherwise"),)
     document.diagnostics += diagnostics
+    for name in _PYTHON_DTYPE.finditer(source.text):
+        help = f"this is C++: write {_CPP_DTYPES[name[1]]}"
+        text = f"`{name[0]}` is no C++"
+        document.report(UNKNOWN_NAME, text, source.mark(name.start(), name.end()), help)
     for python in _PYTHON_MEMBER.finditer(source.text):
         help = f"this is C++: write {_CPP_MEMBERS[python[1]]}, or the tensor alone"
         text = f"a tensor has no member `{python[1]}` in C++"
@@ -160,8 +179,12 @@ def _exec(
     text = document.string(node, "`exec`")
     if text is None or not isinstance(node, yaml.ScalarNode):
         return ()
-    parts = [part.strip() for part in text.split(",")]
     source = document.source(node)
+    if "(" in text:
+        written = text.replace("(", ", ").replace(")", "").strip(", ;")
+        document.report(EXEC, "`exec` is a list, not a call", source.mark(), f"write exec: {written}")
+        return ()
+    parts = [part.strip() for part in text.split(",")]
     if not _ACLNN.fullmatch(parts[0]):
         help = "the first word is the aclnn function, e.g. aclnnMyOp"
         document.report(EXEC, f"`{parts[0]}` is no aclnn name", source.mark(0, len(parts[0])), help)
@@ -271,7 +294,7 @@ def _check_results(
 
 def _check_written(document: Document, outputs: list[OutputRule], executed: yaml.Node | None) -> None:
     """Warn about results that `exec` lists among no arguments: nothing writes them."""
-    if executed is None or "," not in str(executed.value):
+    if executed is None or "," not in str(executed.value) or "(" in str(executed.value):
         return
     given = [part.strip() for part in str(executed.value).split(",")]
     lacking = [output.name for output in outputs if output.name not in given]

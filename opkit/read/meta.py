@@ -249,11 +249,20 @@ def _expression(document: Document, node: yaml.Node, what: str, scope: Scope) ->
         document.report(META, f"{what} is an expression, found {describe(node)}", document.mark(node), help)
         return None
     expression, diagnostics = parse_expression_source(source, "python", document.operator)
+    if diagnostics and not diagnostics[0].help:
+        diagnostics = (replace(diagnostics[0], help=_dialect_help(source.text)),)
     document.diagnostics += diagnostics
     if expression is not None:
         check_names(document, expression, scope)
         check_helpers(document, expression, scope, is_cpp=False)
     return expression
+
+
+def _dialect_help(text: str) -> str:
+    """Tell what C++ in a rule is in the rule language; empty if it is none."""
+    if text.lstrip().startswith("{"):
+        return f"write a list: [{text.strip().strip('{}')}]"
+    return "write then if condition else otherwise" if "?" in text else ""
 
 
 def read_ge(document: Document, node: yaml.Node) -> GeMapping | None:

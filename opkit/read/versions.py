@@ -16,6 +16,9 @@ from opkit.shape.errors import nearest
 
 CODE = "OPK006"
 
+_VERSION = re.compile(r"v\d+\.\d+")
+# A range that is written as a text: `[v2.1, newest]` in quotes, `v2.1-v2.6`, `>=v2.1`, `v2.1+`.
+_RANGE_TEXT = re.compile(r"[\[\]<>+~]|\d\s*(?:-|\.\.+|to)\s*v?\d")
 _WRITTEN = re.compile(r"[vV]?(\d+\.\d+)(?:\.\d+)?")
 
 # What op_plugin_functions.yaml itself lists; assumed for files without an `all_version` list.
@@ -47,6 +50,12 @@ def resolve(document: Document, key: str, node: yaml.Node, versions: tuple[str, 
         return _range(document, key, node, versions)
     type_ = kind(node)
     if type_ == "null":
+        return ()
+    if type_ == "str" and _RANGE_TEXT.search(node.value):
+        found = _VERSION.findall(node.value)
+        help = f"write the list [{found[0]}, {found[1] if len(found) > 1 else 'newest'}]" if found else ""
+        text = f"`{key}: {node.value}` is a text, and a range is a list"
+        document.report(CODE, text, document.mark(node), help)
         return ()
     if type_ == "bool":
         # torch_npu's own npu_native_functions.yaml writes booleans; it has no list of versions.
@@ -108,10 +117,9 @@ def _text(document: Document, key: str, node: yaml.ScalarNode, versions: tuple[s
             document.warn(CODE, "a comma with no version at it", document.mark(node), "remove the comma")
             break
         elif "," in part or part != part.strip():
-            ends = part.strip(", ") == part.rstrip(", ") and "," not in part.rstrip(", ")
-            help = (
-                "remove the comma at the end" if ends else "separate with one comma and one space everywhere"
-            )
+            help = "separate with one comma and one space everywhere"
+            if part.endswith(",") and "," not in part[:-1]:
+                help = "remove the comma at the end"
             document.warn(CODE, f"op-plugin reads `{part}` as one version", document.mark(node), help)
         else:
             _report_unknown(document, part, node, versions)

@@ -263,7 +263,7 @@ GEN = "    op_api: all_version\n    gen_opapi: {out: {size: x, dtype: x}, exec: 
         ("f(Tensor(a!) x, Tensor y) -> Tensor[]", "", ["OPK106"]),
         ("f(Tensor(a!) x, int[2] p=[1,2,3], int[2] q=[]) -> ()", "", ["OPK112"]),
         ("f(Tensor x) -> Tensor", "    gen_opapi: aclnnF\n", ["OPK004"]),
-        ("f(Tensor x) -> Tensor", GEN.replace("op_api: all", "acl_op: all", 1), ["OPK109", "OPK117"]),
+        ("f(Tensor x) -> Tensor", GEN.replace("op_api: all", "acl_op: all", 1), ["OPK117"]),
         ("f(Tensor x) -> Tensor", GEN.replace("all_version", "v2.10", 1), ["OPK117"]),
         ("f(Tensor x) -> Tensor", GEN + "    meta: {require: [['x.dim() == 2', two dims]]}\n", []),
         ("f(Tensor x) -> Tensor", GEN + "    meta: {let: {n: x.dim()}, require: [['n == 2', no]]}\n", []),
