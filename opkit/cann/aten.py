@@ -12,12 +12,13 @@ torch_npu are
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, Any
 
 from opkit.cann.aten_call import INDEXED, AtenOperator, Call, aten_operator, waits
 from opkit.cann.aten_functions import HOST_FUNCTIONS
 from opkit.cann.library import standin
-from opkit.cann.operators import fill_defaults, with_npu_kernel
+from opkit.cann.operators import fill_defaults, with_kernel
 from opkit.cann.views import has_plain_format, map_tensors, tensors_in
 
 if TYPE_CHECKING:
@@ -76,14 +77,21 @@ def _computable() -> tuple[str, ...]:
     import torch
 
     has_computed = torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    own = frozenset(with_kernel("CPU"))  # most of them: the last question is slow
     return tuple(
         name
         for name in with_npu_kernel()
         if name.startswith("aten::")
         and name.removeprefix("aten::").partition(".")[0] not in _KEPT
-        and (name in HOST_FUNCTIONS or has_computed(name, "CPU"))
+        and (name in HOST_FUNCTIONS or name in own or has_computed(name, "CPU"))
         and not _is_view(name)
     )
+
+
+@functools.cache
+def with_npu_kernel() -> tuple[str, ...]:
+    """The operators that torch_npu implements."""
+    return tuple(with_kernel("PrivateUse1"))
 
 
 def uncomputed_operators() -> list[str]:
@@ -102,14 +110,18 @@ def uncomputed_operators() -> list[str]:
 
 def _is_defined(name: str) -> bool:
     """Whether an operator has a schema: torch_npu registers kernels for undefined ones, too."""
+    return bool(_schema(name))
+
+
+@functools.cache
+def _schema(name: str) -> str:
     import torch
 
     base, _, overload = name.partition(".")
     try:
-        torch._C._get_schema(base, overload)
+        return str(torch._C._get_schema(base, overload))
     except RuntimeError:
-        return False
-    return True
+        return ""
 
 
 # Of those that torch_npu keeps, the ones that may wait for the device: a refusal names them. The copies among
@@ -158,12 +170,10 @@ def _is_view(name: str) -> bool:
         _, _, tags = torch._C._get_operation_overload(base, overload)
         if torch.Tag.inplace_view in tags:
             return True
-    schema = torch._C._get_schema(base, overload)
-    return any(
-        result.alias_info is not None and not result.alias_info.is_write for result in schema.returns
-    ) or any(
-        argument.alias_info is not None and not argument.alias_info.is_write for argument in schema.arguments
-    )
+    return bool(_VIEWED.search(_schema(name)))
+
+
+_VIEWED = re.compile(r"(?<=[ (])Tensor\([^!)]*\)")  # an alias that is not written
 
 
 def _call(name: str, *args: Any, **kwargs: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opkit.cann.ge_attention import fused_infer_attention_score
 from opkit.cann.ge_nodes import Compute, NodeCall
 from opkit.errors import OpkitError
 
@@ -97,6 +98,7 @@ def _functional(function: str, attr: str = "", default: float = 0.0) -> Compute:
 
 NETWORK: dict[str, Compute] = {
     "AddRmsNorm": _add_rms_norm,
+    "FusedInferAttentionScore": fused_infer_attention_score,
     "Gelu": _gelu,
     "GeluV2": _gelu,
     "HardSwish": _functional("hardswish"),

@@ -25,6 +25,7 @@ _USED = frozenset(
         "inner_precise", "block_size", "workspace", "out",
     )
 )  # fmt: skip
+NO_BAND = 2147483647  # pre_tokens and next_tokens that hide nothing
 # Permutation to heads, length, size of one sequence of the batch (TND has no batch).
 _LAYOUTS = {"BNSD": (0, 1, 2), "BSND": (1, 0, 2), "BSH": (1, 0, 2), "TND": (1, 0, 2)}
 
@@ -37,14 +38,22 @@ def knows(name: str, given: dict[str, Any]) -> bool:
         for key, value in given.items()
         if _RENAMED.get(key, key) not in _USED
     )
-    given = _named(given)
-    paged = given["block_table"] is None or given["actual_seq_lengths_kv"] is not None
-    ragged = given["input_layout"] != "TND" or (
+    return bool(plain and not why_unknown(_named(given)))
+
+
+def why_unknown(given: dict[str, Any]) -> str:
+    """Which of the options that `attention` looks at has a value that it does not know; empty if none has."""
+    if given["input_layout"] not in _LAYOUTS:
+        return f"input_layout={given['input_layout']!r}"
+    if given["sparse_mode"] not in (0, 2, 3):
+        return f"sparse_mode={given['sparse_mode']}"
+    if given["block_table"] is not None and given["actual_seq_lengths_kv"] is None:
+        return "block_table and no actual_seq_lengths_kv"
+    if given["input_layout"] == "TND" and not (
         given["actual_seq_lengths"] and given["actual_seq_lengths_kv"]
-    )
-    return bool(
-        plain and paged and ragged and given["input_layout"] in _LAYOUTS and given["sparse_mode"] in (0, 2, 3)
-    )
+    ):
+        return "input_layout='TND' and not both lengths"
+    return ""
 
 
 def _is_tensor(value: Any) -> bool:

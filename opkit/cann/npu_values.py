@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from opkit.cann import device, npu_inference_attention
-from opkit.cann.aten import uncomputed_operators
+from opkit.cann.aten import uncomputed_operators, with_npu_kernel
 from opkit.cann.library import standin
-from opkit.cann.operators import fill_defaults, find_operator, is_written, with_npu_kernel
+from opkit.cann.operators import fill_defaults, find_operator, is_written
 from opkit.cann.views import POISON, TaskViews, fill_bytes, tensors_in
 
 if TYPE_CHECKING:
@@ -135,12 +135,11 @@ def _unknown(name: str, given: dict[str, Any]) -> bool:
         return True
     if "input_layout" not in given:
         return False
-    band = given["pre_tockens"] != _NO_BAND or given["next_tockens"] != _NO_BAND
+    band = any(given[end] != npu_inference_attention.NO_BAND for end in ("pre_tockens", "next_tockens"))
     mode = given["sparse_mode"]
     return given["input_layout"] not in _LAYOUTS or mode not in (0, 1, 2, 3) or (mode < 2 and band)
 
 
-_NO_BAND = 2147483647
 _ATTENTION = {
     "pse": None, "padding_mask": None, "keep_prob": 1.0, "prefix": None, "actual_seq_qlen": None,
     "actual_seq_kvlen": None, "sink": None, "dropout_mask": None,

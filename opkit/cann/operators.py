@@ -30,11 +30,11 @@ def find_operator(name: str) -> Any:
         ) from None
 
 
-def with_npu_kernel() -> list[str]:
-    """The names of all operators that have an NPU kernel: one question, as asking for each is slow."""
+def with_kernel(key: str) -> list[str]:
+    """The names of all operators that have a kernel for a dispatch key: asking for each would be slow."""
     import torch
 
-    return sorted(torch._C._dispatch_get_registrations_for_dispatch_key("PrivateUse1"))
+    return sorted(torch._C._dispatch_get_registrations_for_dispatch_key(key))
 
 
 def operator_name(operator: Any) -> str:

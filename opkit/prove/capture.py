@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from opkit.prove.observe import events
+from opkit.prove.observe import events, runtime_library
 
 # The device's code for an internal error: the stand-in's task raised. No runtime call has it during capture.
 _TASK_FAILED = 500000
@@ -43,7 +44,8 @@ class Recorder:
             if all(graph is not known for known in recorder.graphs):
                 recorder.graphs.append(graph)
             recorder._captures += 1
-            return original(graph, *args, **kwargs)
+            with _naming():
+                return original(graph, *args, **kwargs)
 
         self._class.capture = capture
         return self
@@ -90,6 +92,28 @@ def _acl_graph_class() -> Any:
     return importlib.import_module(RUNTIME_MODULE).AclGraph
 
 
+def _naming() -> AbstractContextManager[Any]:
+    """Let what the runtime refuses name the operator of the captured graph whose host code called it.
+
+    An operator that torch_npu runs on the host would otherwise be known by its copies.
+    """
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    library = runtime_library()
+    if library is None:
+        return nullcontext()
+
+    named = library.operator
+
+    class Naming(TorchDispatchMode):  # type: ignore[misc, unused-ignore]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            with named(func.name()):
+                return func(*args, **(kwargs or {}))
+
+    mode: AbstractContextManager[Any] = Naming()
+    return mode
+
+
 def forget() -> None:
     """Drop what was seen so far, so that the next look shows only what comes now."""
     events()
@@ -110,12 +134,14 @@ def launches() -> tuple[bool, list[str]]:
 def refusals() -> tuple[list[str], list[str]]:
     """List what went wrong since the last look: runtime calls that were refused, and tasks that failed.
 
-    A refused call is given as function, code and why, a task as its name and what it raised.
+    A refused call is given as function, code, why and whose host code it was, a task as its name and what it
+    raised.
     """
     refused, tasks = [], []
     for event in events() or ():
         if event.event == "refuse" and event.code == _TASK_FAILED:
             tasks.append(f"{event.name}: {event.reason.removeprefix('OpkitError: ')}")
         elif event.event == "refuse":
-            refused.append(f"{event.name} (code {event.code}): {event.reason}")
+            by = f" (called by {event.operator})" if event.operator else ""
+            refused.append(f"{event.name} (code {event.code}): {event.reason}{by}")
     return refused, tasks

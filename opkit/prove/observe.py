@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from opkit.cann.load import ensure_runtime
 
 if TYPE_CHECKING:
-    from opkit.cann.library import Event
+    from opkit.cann.library import Event, StandIn
 
 
 def needs_kernels() -> bool:
@@ -25,3 +25,12 @@ def events() -> list[Event] | None:
     from opkit.cann.device import journal
 
     return journal()
+
+
+def runtime_library() -> StandIn | None:
+    """Give the stand-in of this process; None on real CANN."""
+    if not needs_kernels():
+        return None
+    from opkit.cann.library import standin
+
+    return standin()

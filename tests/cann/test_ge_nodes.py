@@ -233,6 +233,21 @@ def test_unknown_node_is_named():
         run("Mystery", {"x": A})
 
 
+def test_attention_that_is_not_known_is_an_error():
+    inputs = {"query": A[None], "key0": A[None], "value0": A[None]}
+    found, _ = run("FusedInferAttentionScore", inputs, {"num_heads": 1, "scale": 0.5}, ("a", "b"))
+    assert torch.allclose(found[0], torch.softmax(A @ A.T * 0.5, -1) @ A, atol=1e-6)
+    for more, attrs, said in (
+        ({"key_rope": A}, {}, "with the input key_rope"),
+        ({}, {"input_layout": "NTD"}, "with input_layout='NTD'"),
+        ({}, {"sparse_mode": 4}, "with sparse_mode=4"),
+        ({}, {"next_tokens": 0}, "with next_tokens=0"),
+        ({"block_table": [[0]]}, {}, "with block_table and no actual_seq_lengths_kv"),
+    ):
+        with pytest.raises(OpkitError, match=f"cannot interpret FusedInferAttentionScore {said}"):
+            run("FusedInferAttentionScore", {**inputs, **more}, {"num_heads": 1, **attrs}, ("a", "b"))
+
+
 def test_unknown_attribute_value_is_an_error():
     with pytest.raises(OpkitError, match="reduction='mul'"):
         run("ScatterElements", {"data": A, "indices": [[0]], "updates": B}, {"reduction": "mul"})
