@@ -155,8 +155,9 @@ def _complete(reports: Sequence[Report]) -> None:
     there = {report.proof.scope.shard[0] for report in shards}  # type: ignore[index]
     missing = [f"{index}/{count}" for index in range(1, count + 1) if index not in there]
     if missing:
-        plural = "shards are" if len(missing) > 1 else "shard is"
-        raise OpkitError(f"{', '.join(missing)}: {plural} missing", "give the reports of all shards")
+        several = len(missing) > 1
+        text = f"shard{'s' * several} {', '.join(missing)} {'are' if several else 'is'} missing"
+        raise OpkitError(text, "give the reports of all shards")
 
 
 def _order(reports: Sequence[Report]) -> dict[tuple[str, str, str], int]:

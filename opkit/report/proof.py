@@ -11,6 +11,7 @@ from typing import Any
 
 from opkit.model.diagnostic import Diagnostic, Severity
 from opkit.prove.protocol import FAILED, HOLDS, PROVED, ModeResult, OperatorResult, Proof, StageResult
+from opkit.prove.selection import why_not_asked
 
 # Width where there is no terminal: fits a CI log and an e-mail.
 WIDTH = 100
@@ -33,7 +34,8 @@ def render(proof: Proof, width: int = WIDTH, color: bool = False) -> str:
         emoji=False,
         markup=False,
     )
-    console.print(_table(proof))
+    if proof.operators:
+        console.print(_table(proof))
     for line in [*_failures(proof, width), _wrapped(summary_line(proof), width)]:
         console.print(line, soft_wrap=True)
     for line in _gate(proof, color):
@@ -57,6 +59,8 @@ def _table(proof: Proof) -> Any:
         rows = [
             (stage.name if mode in ("", stage.name) else f"{stage.name} ({mode})", stage)
             for stage, mode in stage_rows(operator)
+            # With `--stage` the summary says once that the others were not run.
+            if not (proof.stages and stage.reason == why_not_asked(proof.stages))
         ]
         for index, (stage, result) in enumerate(rows):
             last = index == len(rows) - 1

@@ -101,7 +101,7 @@ FAILED = replace(
         (proof("g", runtime=OTHER), "the runtime's soc differs: Ascend910B2 in"),
         (proof("g", scope=SCOPE), "ops.yaml is not the same in"),
         (proof("g", stages=("meta",)), "the stages asked for differs: all in"),
-        (proof("g", shard=(1, 3)), "2/3, 3/3: shards are missing"),
+        (proof("g", shard=(1, 3)), "shards 2/3, 3/3 are missing"),
         (proof("f", operators=(FAILED,)), "f [library, case default] ge: "),
     ],
 )
@@ -155,7 +155,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert Proof.from_json(json.loads((tmp_path / "all.json").read_text())).enters
     done = CliRunner().invoke(command, ["merge", paths[0]])
     assert done.exit_code == 2
-    assert "2/2: shard is missing" in done.output
+    assert "shard 2/2 is missing" in done.output
     broken = proof("f", operators=(FAILED,))
     done = CliRunner().invoke(command, ["merge", *written(tmp_path, broken)])
     assert done.exit_code == 1

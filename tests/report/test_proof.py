@@ -13,11 +13,13 @@ from opkit.prove.protocol import (
     OperatorResult,
     Proof,
     Runtime,
+    Scope,
     StageResult,
     failed,
     not_run,
     proved,
 )
+from opkit.prove.selection import why_not_asked
 from opkit.report import proof as full
 from opkit.report import proof_json
 
@@ -122,6 +124,25 @@ def test_a_gate_names_a_file_as_one_does_here(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert f"--> {file}:2:5\n" in full.render(proof)
+
+
+def test_stages_that_nobody_asked_for_take_no_lines() -> None:
+    stages = (
+        proved("schema"),
+        not_run("meta", "because host failed"),
+        not_run("dynamo", why_not_asked(["host"])),
+    )
+    operators = (OperatorResult("f", "library", "c", (ModeResult("ge", stages),)),)
+    text = full.render(Proof(RUNTIME, operators, stages=("host",)))
+    assert "because host failed" in text
+    assert "dynamo" not in text
+    assert "of stage host only" in text
+    assert "dynamo" in full.render(Proof(RUNTIME, operators))
+
+
+def test_nothing_to_prove_has_no_table() -> None:
+    text = full.render(Proof(RUNTIME, (), scope=Scope(nothing="no operator has changed")))
+    assert text.strip() == "nothing to prove: no operator has changed"
 
 
 def test_json(report: Proof) -> None:
