@@ -6,19 +6,21 @@ The mutants run on the real torch, torch_npu and torchair; tests/prove/mutants h
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opkit.prove.mutants import run as run_module
 from opkit.prove.mutants import worker
 from opkit.prove.mutants.bench import Judgement
 from opkit.prove.mutants.catalogue import KINDS
 from opkit.prove.mutants.matrix import EQUIVALENT, KILLED, NOT_APPLICABLE, SURVIVED, Baseline, Matrix, Verdict
 from opkit.prove.mutants.run import self_test
 from opkit.prove.plan import Plan
-from opkit.prove.protocol import Runtime
+from opkit.prove.protocol import Request, Runtime
 from opkit.report import kill_matrix
 
 MUTANTS = Path(__file__).parent / "mutants"
@@ -199,3 +201,28 @@ def test_mutants_that_only_fakes_ran_need_no_compile_of_the_unmutated(
     assert _held(monkeypatch, True, "dynamo", 2, killed_by="meta") == (["0", "1"], None)
     assert _held(monkeypatch, False, "", 2, killed_by="meta") == ([], 2)
     assert _held(monkeypatch, True, "dynamo", 2, killed_by="host") == ([], 2)
+
+
+def test_an_operator_that_is_finished_is_not_judged_by_the_next_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[list[str]] = []
+
+    def worker_(_module: str, given: Any, take: Any, *_: object, **__: object) -> str:
+        names = [name for _, name, _ in given["request"]["subjects"]]
+        asked.append(names)
+        for name in names:
+            place = {"file": "ops.yaml", "operator": name}
+            if name == "second" and len(asked) == 1:
+                take({"event": "polluted", "again": 1, **place})
+                return ""
+            take({"event": "baseline", "outcome": "enters", "stage": "", "reason": "", **place})
+            take({"event": "finished", **place})
+        return ""
+
+    monkeypatch.setattr(run_module, "run_worker", worker_)
+    subjects = tuple(("ops.yaml", name, "case1") for name in ("first", "second", "third"))
+    run = run_module._Run(Request("ge", "library", "npu", ("ops.yaml",), subjects), 1.0, None, None, None)
+    run.finish(threading.Event())
+    assert asked == [["first", "second", "third"], ["second", "third"]]
+    assert [baseline.operator for baseline in run.baselines] == ["first", "second", "third"]

@@ -118,7 +118,11 @@ class _Run:
             )
             return
         self._baseline(identity, "breaks", death, None)
-        subjects = tuple(s for s in self.request.subjects if s[:2] != (at["file"], at["operator"]))
+        self._leave_out(at)
+
+    def _leave_out(self, event: Mapping[str, Any]) -> None:
+        """A worker that takes over has nothing to do for this operator."""
+        subjects = tuple(s for s in self.request.subjects if s[:2] != (event["file"], event["operator"]))
         self.request = replace(self.request, subjects=subjects)
 
     def _take(self, event: Mapping[str, Any]) -> None:
@@ -136,6 +140,8 @@ class _Run:
             identity = {"file": event["file"], "operator": event["operator"], "style": self.request.style}
             where = f"{event['stage']}: " if event["stage"] else ""
             self._baseline(identity, event["outcome"], where + event["reason"], event.get("opcheck"))
+        elif kind == "finished":
+            self._leave_out(event)
         elif kind == "polluted":
             self._polluted = event["again"]
         elif kind == "mutant":

@@ -72,6 +72,7 @@ def _run(given: Mapping[str, Any], channel: Channel) -> None:
     for item in setup.run():
         if (item.op_file.path, item.spec.name) in wanted:
             _Operator(channel, setup, bench, item, given).run()
+            channel.send("finished", file=item.op_file.path, operator=item.spec.name)
 
 
 class Polluted(Exception):
