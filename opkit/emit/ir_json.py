@@ -218,6 +218,8 @@ def _dtype_of(value: CaseValue) -> str | None:
 
 def _dtype_combinations(spec: OpSpec) -> dict[str, tuple[str, ...]]:
     """Read the supported dtype combinations off the cases: argument -> one msOpGen dtype per combination."""
+    if not spec.cases:
+        return {}
     names = [a.name for a in spec.schema.arguments if tensor_kind(a.type) is not None]
     rows: list[list[str]] = []
     for case in spec.cases:

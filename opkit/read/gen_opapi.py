@@ -13,6 +13,7 @@ from opkit.model.schema import OperatorSchema, is_tensor_like
 from opkit.read.document import Document, describe, is_null, plain
 from opkit.read.expression import parse_expression_source
 from opkit.read.scope import Scope, check_bare_size, check_helpers, check_names
+from opkit.read.source import SourceText
 from opkit.shape.errors import UNKNOWN_NAME, nearest
 
 STRUCTURE = "OPK030"
@@ -30,7 +31,7 @@ _KEYS = (
 )
 # Members of a tensor in Python that C++ spells otherwise.
 _CPP_MEMBERS = {"shape": ".sizes()", "dtype": ".scalar_type()", "ndim": ".dim()"}
-_PYTHON_MEMBER = re.compile(r"\.(shape|dtype|ndim)\b(?!\s*\()")
+_PYTHON_MEMBER = r"\.(shape|dtype|ndim)\b(?!\s*\()"
 _CPP_DTYPES = {
     "float16": "at::kHalf",
     "float32": "at::kFloat",
@@ -42,7 +43,9 @@ _CPP_DTYPES = {
     "int64": "at::kLong",
     "uint8": "at::kByte",
 }
-_PYTHON_DTYPE = re.compile(rf"(?<![\w.:\"'])(?:torch\.)?({'|'.join(_CPP_DTYPES)})(?![\w(])")
+_PYTHON_DTYPE = rf"(?<![\w.:\"'])(?:torch\.)?({'|'.join(_CPP_DTYPES)})(?![\w(])"
+# Whether it is worth looking for one of these at all.
+_PYTHON = re.compile(r"\.(?:shape|dtype|ndim)|(?:float|int)\d")
 _ACLNN = re.compile(r"aclnn[A-Z]\w*")
 
 
@@ -120,15 +123,21 @@ def _expression(document: Document, node: yaml.Node, what: str) -> Expression | 
     if diagnostics and " if " in source.text:
         diagnostics = (replace(diagnostics[0], help="this is C++: write condition ? then : otherwise"),)
     document.diagnostics += diagnostics
-    for name in _PYTHON_DTYPE.finditer(source.text):
-        help = f"this is C++: write {_CPP_DTYPES[name[1]]}"
-        text = f"`{name[0]}` is no C++"
-        document.report(UNKNOWN_NAME, text, source.mark(name.start(), name.end()), help)
-    for python in _PYTHON_MEMBER.finditer(source.text):
-        help = f"this is C++: write {_CPP_MEMBERS[python[1]]}, or the tensor alone"
-        text = f"a tensor has no member `{python[1]}` in C++"
-        document.report(UNKNOWN_NAME, text, source.mark(python.start(), python.end()), help)
+    if _PYTHON.search(source.text):
+        _check_python(document, source)
     return expression
+
+
+def _check_python(document: Document, source: SourceText) -> None:
+    """Report what only Python calls so."""
+    for name in re.finditer(_PYTHON_DTYPE, source.text):
+        mark = source.mark(name.start(), name.end())
+        help = f"this is C++: write {_CPP_DTYPES[name[1]]}"
+        document.report(UNKNOWN_NAME, f"`{name[0]}` is no C++", mark, help)
+    for member in re.finditer(_PYTHON_MEMBER, source.text):
+        mark = source.mark(member.start(), member.end())
+        help = f"this is C++: write {_CPP_MEMBERS[member[1]]}, or the tensor alone"
+        document.report(UNKNOWN_NAME, f"a tensor has no member `{member[1]}` in C++", mark, help)
 
 
 def _output(

@@ -16,9 +16,8 @@ from opkit.shape.errors import nearest
 
 CODE = "OPK006"
 
-_VERSION = re.compile(r"v\d+\.\d+")
 # A range that is written as a text: `[v2.1, newest]` in quotes, `v2.1-v2.6`, `>=v2.1`, `v2.1+`.
-_RANGE_TEXT = re.compile(r"[\[\]<>+~]|\d\s*(?:-|\.\.+|to)\s*v?\d")
+_RANGE_TEXT = r"[\[\]<>+~]|\d\s*(?:-|\.\.+|to)\s*v?\d"
 _WRITTEN = re.compile(r"[vV]?(\d+\.\d+)(?:\.\d+)?")
 
 # What op_plugin_functions.yaml itself lists; assumed for files without an `all_version` list.
@@ -50,12 +49,6 @@ def resolve(document: Document, key: str, node: yaml.Node, versions: tuple[str, 
         return _range(document, key, node, versions)
     type_ = kind(node)
     if type_ == "null":
-        return ()
-    if type_ == "str" and _RANGE_TEXT.search(node.value):
-        found = _VERSION.findall(node.value)
-        help = f"write the list [{found[0]}, {found[1] if len(found) > 1 else 'newest'}]" if found else ""
-        text = f"`{key}: {node.value}` is a text, and a range is a list"
-        document.report(CODE, text, document.mark(node), help)
         return ()
     if type_ == "bool":
         # torch_npu's own npu_native_functions.yaml writes booleans; it has no list of versions.
@@ -106,6 +99,12 @@ def _text(document: Document, key: str, node: yaml.ScalarNode, versions: tuple[s
         return versions
     # op-plugin splits on ", " if that occurs and on "," otherwise, and strips nothing.
     parts = text.split(", ") if ", " in text else text.split(",")
+    if any(part not in versions for part in parts) and re.search(_RANGE_TEXT, text):
+        bounds = re.findall(r"v\d+\.\d+", text)
+        help = f"write the list [{bounds[0]}, {bounds[1] if len(bounds) > 1 else 'newest'}]" if bounds else ""
+        message = f"`{key}: {text}` is a text, and a range is a list"
+        document.report(CODE, message, document.mark(node), help)
+        return ()
     found = []
     for part in parts:
         if part in versions:

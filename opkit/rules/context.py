@@ -21,7 +21,7 @@ class Context:
     @cached_property
     def _functional(self) -> set[tuple[str, tuple[str, ...]]]:
         return {
-            (_family(op), tuple(a.name for a in op.schema.arguments if not _is_out(a)))
+            (_family(op), tuple([a.name for a in op.schema.arguments]))
             for op in self.op_file.operators
             if not op.schema.mutated
         }

@@ -41,10 +41,10 @@ CODE = "OPK117"
 
 def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     """Report a range with an upper bound."""
-    versions = context.op_file.all_versions
-    written = extra(op, "op_api")
     if op.gen_opapi is None or op.section not in ("official", "custom"):
         return
+    versions = context.op_file.all_versions
+    written = extra(op, "op_api")
     if op.acl_op and not op.op_api and written is None:
         message = "op-plugin makes an aclnn kernel from `gen_opapi`, and the entry has no `op_api`"
         yield finding(CODE, Severity.WARNING, op, message, op.gen_opapi.mark, "add op_api: all_version")

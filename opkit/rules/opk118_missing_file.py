@@ -34,12 +34,11 @@ CODE = "OPK118"
 
 def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     """Report each missing file."""
-    directory = Path(context.op_file.path).parent
     points: list[EntryPoint | None] = [op.reference, op.kernel, *(case.call for case in op.cases)]
     points.append(op.meta.python if op.meta else None)
     points.append(op.ge.converter if op.ge else None)
     named = [(p.module, p.mark) for p in points if p is not None and p.module.endswith(".py")]
     for name, mark in named:
-        if not (directory / name).is_file():
+        if not (Path(context.op_file.path).parent / name).is_file():
             message = f"there is no file {name} beside {Path(context.op_file.path).name}"
             yield finding(CODE, Severity.ERROR, op, message, mark, "paths are relative to the YAML file")

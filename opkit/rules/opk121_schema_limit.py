@@ -65,7 +65,7 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
 
 def _out_variant(op: OpSpec) -> Iterator[Diagnostic]:
     """Report an `out` variant whose results are not its out arguments, one for one."""
-    out = [a for a in op.schema.keyword_only if a.is_mutated]
+    out = [a for a in op.schema.mutated if a.kwarg_only]
     returns = op.schema.returns
     if not out or not returns or [r.alias for r in returns] == [a.alias for a in out]:
         return
