@@ -2,7 +2,8 @@
 
 A context is a function of the operator's arguments by name that gives tensors. It makes the operator's own
 copies of what the operator writes, so that several contexts go into one model without seeing each other.
-Everything here runs under Dynamo: plain loops over lists and dictionaries.
+What is in a `forward` runs under Dynamo, where every inner call and comprehension costs time: it is plain,
+and gives results as they come, in lists that `opkit.prove.eager` flattens.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from opkit.prove.values import Inputs
 Values = dict[str, Any]
 # Layers of the loop, and rows before and after the slice of a bigger buffer.
 LAYERS, MARGIN = 3, 1
+METHOD = "a method of a module with parameters and buffers"
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,8 @@ class Context:
     """One place in a model."""
 
     name: str
-    # Values by name -> what the model returns.
-    forward: Callable[[Values], list[Any]]
+    # Values by name -> what the model returns: tensors, in lists and tuples of any depth.
+    forward: Callable[[Values], Any]
     # Tensors that live outside of the call: parameters, buffers, caches. The call may write them.
     state: tuple[Any, ...] = ()
     # How the operator is placed there, e.g. which argument takes the earlier result.
@@ -101,10 +103,18 @@ def with_results(op: Operator, results: list[Any]) -> Operator:
 
 
 def caller(operator: Any, names: list[str], keywords: list[str]) -> Callable[[Values], Any]:
-    """Make a function that calls the operator with arguments by name."""
+    """Make a function that calls the operator with arguments by name.
+
+    Dynamo traces a comprehension as one more function, so that there is none here.
+    """
 
     def call(values: Values) -> Any:
-        return operator(*[values[name] for name in names], **{name: values[name] for name in keywords})
+        args, kwargs = [], {}
+        for name in names:
+            args.append(values[name])
+        for name in keywords:
+            kwargs[name] = values[name]
+        return operator(*args, **kwargs)
 
     return call
 
@@ -126,13 +136,17 @@ def contexts(op: Operator, others: Mapping[str, Operator]) -> list[Context | Ref
 
 def own_copies(op: Operator, values: Values) -> Values:
     """Give the operator its own copies of what it writes."""
-    copies = {name: each(values[name], lambda tensor: tensor.clone()) for name in op.written}
-    return {**values, **copies}
+    if not op.written:
+        return values
+    copies = dict(values)
+    for name in op.written:
+        copies[name] = each(values[name], lambda tensor: tensor.clone())
+    return copies
 
 
 def returned(op: Operator, result: Any, values: Values) -> list[Any]:
-    """List the tensors that a call gave and wrote."""
-    return [*flat(result), *flat([values[name] for name in op.written])]
+    """List what a call gave and wrote."""
+    return [result, [values[name] for name in op.written]] if op.written else [result]
 
 
 def call_alone(op: Operator) -> list[Any]:
@@ -150,7 +164,7 @@ def _between(op: Operator) -> Context | Refused:
     def forward(values: Values) -> list[Any]:
         values = {n: each(v, before) if n in fed else v for n, v in values.items()}
         result = op.call(values)
-        return [after(tensor) for tensor in returned(op, result, values)]
+        return [after(tensor) for tensor in flat(returned(op, result, values))]
 
     return Context(name, forward)
 
@@ -184,7 +198,7 @@ def _twice(op: Operator) -> Context | Refused:
         values = own_copies(op, values)
         first = op.call(values)
         second = values if link is None else {**values, link[1]: _item(first, link[0])}
-        return [*flat(first), *returned(op, op.call(second), values)]
+        return [first, returned(op, op.call(second), values)]
 
     return Context("twice in a row", forward, detail=_how(op))
 
@@ -207,8 +221,8 @@ def _loop(op: Operator) -> Context | Refused:
             if link is not None:
                 values = {**values, link[1]: _item(result, link[0])}
             else:
-                found = [*found, *flat(result)]
-        return [*found, *returned(op, result, values)]
+                found.append(result)
+        return [found, returned(op, result, values)]
 
     state = tuple(tensor for layer in layers for tensor in layer.values())
     return Context(f"in a loop over {LAYERS} layers", forward, state, _how(op))
@@ -218,21 +232,20 @@ def _method(op: Operator) -> Context | Refused:
     """Call in a method of a module: what the operator writes is a buffer, and all but one input a weight."""
     import torch
 
-    name = "a method of a module with parameters and buffers"
     tensors = {n: v for n, v in op.devices().items() if isinstance(v, torch.Tensor)}
     read = [n for n in tensors if n not in op.written]
     owned = [n for n in tensors if n in op.written] + read[1:] if len(read) > 1 else [*tensors]
     if not owned:
-        return Refused(name, "the operator takes no tensor on the NPU that a module could own")
+        return Refused(METHOD, "the operator takes no tensor on the NPU that a module could own")
     module = module_of(op.call, {n: tensors[n] for n in owned}, op.written)
 
-    def forward(values: Values) -> list[Any]:
-        return flat(module.attend({n: v for n, v in values.items() if n not in owned}))
+    def forward(values: Values) -> Any:
+        return module.attend(values)
 
     state = (*module.parameters(), *module.buffers())
     weights = {attribute for attribute, _ in module.named_parameters()}
     kinds = [f"`{n}` is a {'parameter' if attribute_of(n) in weights else 'buffer'}" for n in owned]
-    return Context(name, forward, state, ", ".join(kinds))
+    return Context(METHOD, forward, state, ", ".join(kinds))
 
 
 def _slice(op: Operator) -> Context | Refused:
@@ -254,9 +267,9 @@ def _slice(op: Operator) -> Context | Refused:
         caches[argument] = torch.cat([row] * MARGIN + [value] + [row] * MARGIN)
     lengths = {argument: len(op.values[argument]) for argument in caches}
 
-    def forward(values: Values) -> list[Any]:
+    def forward(values: Values) -> Any:
         views = {n: caches[n][MARGIN : MARGIN + lengths[n]] for n in caches}
-        return flat(op.call({**values, **views}))
+        return op.call({**values, **views})
 
     return Context(name, forward, tuple(caches.values()), ", ".join(f"`{n}`" for n in caches))
 
@@ -330,10 +343,8 @@ def _together(op: Operator, others: Mapping[str, Operator]) -> Context | Refused
 
     def forward(values: Values) -> list[Any]:
         values = own_copies(op, values)
-        found: list[Any] = []
-        for other in others.values():
-            found = [*found, *call_alone(other)]
-        return [*found, *returned(op, op.call(values), values)]
+        found = [call_alone(other) for other in others.values()]
+        return [found, returned(op, op.call(values), values)]
 
     state = tuple(tensor for other in others.values() for _, tensor in other.given.tensors())
     return Context(name, forward, state, ", ".join(others), tuple(others.values()))
@@ -342,7 +353,7 @@ def _together(op: Operator, others: Mapping[str, Operator]) -> Context | Refused
 def combined(built: list[Context]) -> Function:
     """Put contexts into one model, which takes the operator's arguments by name."""
 
-    def model(values: Values) -> list[list[Any]]:
+    def model(values: Values) -> list[Any]:
         return [context.forward(values) for context in built]
 
     return model

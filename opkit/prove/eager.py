@@ -10,6 +10,7 @@ from typing import Any
 
 from opkit.prove import compare, fake, kernels
 from opkit.prove.contexts import Context, Operator, combined, contexts, describe, operator_of, with_results
+from opkit.prove.operands import flat
 from opkit.prove.subject import Subject, first_line, to_cpu
 
 
@@ -33,7 +34,7 @@ def run(model: Any, some: list[Context], op: Operator) -> tuple[list[Outcome], l
     try:
         results = model(op.values)
         outcomes = [
-            Outcome([to_cpu(tensor) for tensor in group], [to_cpu(tensor) for tensor in context.state])
+            Outcome([to_cpu(tensor) for tensor in flat(group)], [to_cpu(tensor) for tensor in context.state])
             for context, group in zip(some, results)
         ]
         return outcomes, [to_cpu(tensor) for _, tensor in op.given.tensors()]

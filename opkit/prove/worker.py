@@ -22,6 +22,7 @@ from opkit.prove import kernels
 from opkit.prove.cases import Candidate, NoCase, candidates, chosen_case, shown
 from opkit.prove.internal import InternalError, unexpected
 from opkit.prove.protocol import FAILED, PROVED, Request, StageResult, not_run
+from opkit.prove.quick import without_guard_timing
 from opkit.prove.reproduce import with_script
 from opkit.prove.selection import promised, stages_to_run
 from opkit.prove.setup import Setup
@@ -77,6 +78,7 @@ def start(request: Request, channel: Channel) -> str:
     import torch_npu  # noqa: F401 - registers the NPU
 
     torch.npu.set_device(0)
+    without_guard_timing()
     # A sign of life for the parent: importing torch takes seconds.
     channel.send("loaded")
     if runtime.kind == "stand-in":

@@ -50,10 +50,11 @@ def breaks_in(proof: Proof, name: str) -> str:
         ),
         (
             "no_inference_mode",
-            "under torch.inference_mode: between",
+            "under torch.inference_mode: a method of a module",
             "ValueError: not in inference mode",
         ),
         ("after_another", "with other operators of the file in one graph (leaves_a_mark", "a result differs"),
+        ("borrows", "overlapping views (`x` and `y`, one row apart)", "a result differs"),
         ("renamed", "between aten operators", "npugraph_ex calls composed::renamed_ in its place"),
     ],
 )

@@ -34,11 +34,10 @@ def run(subject: Subject) -> StageResult:
             return failed(NAME, f"the captured work fails when it runs: {tasks[0]}", **evidence)
         if refused:
             evidence["refused"] = refused
-            return failed(
-                NAME,
-                f"the kernel of {subject.name} made a call that is not allowed while capturing: {refused[0]}",
-                **evidence,
-            )
+            # The stand-in's refusal begins with the operator.
+            call = refused[0].removeprefix(f"{subject.name}: ")
+            text = f"the kernel of {subject.name} made a call that is not allowed while capturing: {call}"
+            return failed(NAME, text, **evidence)
         return failed(NAME, explain(error), **evidence)
     return failed(NAME, problem, **evidence) if problem else proved(NAME, **evidence)
 
