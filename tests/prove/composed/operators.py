@@ -97,6 +97,8 @@ define(
     lambda x, n, f, sizes: x * n + f * sum(sizes),
     lambda x, n, f, sizes: torch.empty_like(x),
 )
+
+
 def borrows(x, y):
     """Use the memory of y for a moment; x may be y, but not a part of it."""
     if x.data_ptr() == y.data_ptr():
