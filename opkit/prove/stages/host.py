@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from opkit.errors import OpkitError
 from opkit.prove import capture, fake, kernels
 from opkit.prove.compare import close, layouts, same_bits
 from opkit.prove.protocol import StageResult, failed, proved
@@ -33,7 +34,7 @@ def run(subject: Subject) -> StageResult:
     except Exception as error:
         if subject.case.raises:
             return proved(NAME, refuses=first_line(error), **evidence)
-        return failed(NAME, f"the eager kernel raises: {first_line(error)}", **evidence)
+        return failed(NAME, _raised(error), **evidence)
     evidence["outputs"] = fake.describe(first.results)
     if subject.case.raises:
         return failed(NAME, "the eager kernel accepts inputs of which the case says `raises`", **evidence)
@@ -104,6 +105,14 @@ def _call_signed_or_not(subject: Subject, evidence: dict[str, Any]) -> _Call:
         return call
 
 
+def _raised(error: Exception) -> str:
+    """Say what a call raised. opkit's own words, about a reference, are a whole sentence already."""
+    said = first_line(error)
+    if isinstance(error, OpkitError):
+        return said.removeprefix(f"{type(error).__name__}: ")
+    return f"the eager kernel raises: {said}"
+
+
 def _others(subject: Subject, evidence: dict[str, Any]) -> Iterator[tuple[str, _Call | str]]:
     """Call with new values, every other set of sizes and of dtypes, and with transposed inputs."""
     case = subject.case
@@ -114,7 +123,7 @@ def _others(subject: Subject, evidence: dict[str, Any]) -> Iterator[tuple[str, _
         try:
             call = _call(subject, subject.inputs(**which))
         except Exception as error:
-            yield where, f"the eager kernel raises: {first_line(error)}"
+            yield where, _raised(error)
             return
         yield where, call
     # A kernel that opkit made allocates what the Meta kernel says.
