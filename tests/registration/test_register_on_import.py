@@ -57,7 +57,7 @@ def test_the_program_and_its_children_have_the_meta_kernels(tmp_path: Path) -> N
 
 @pytest.mark.npu
 def test_replace_puts_the_rule_in_the_place_of_a_meta_kernel(tmp_path: Path) -> None:
-    done = run(tmp_path, "--register", "ops.yaml", "--replace", "--register", "torch_npu", "program.py")
+    done = run(tmp_path, "--replace", "--register", "torch_npu", "--register", "ops.yaml", "program.py")
     assert done.returncode == 0, done.stderr
     assert said(done.stdout) == ["True 7 2 3"] * 2
 
