@@ -27,23 +27,40 @@ def library(namespace: str) -> torch.library.Library:
     return LIBRARIES[namespace]
 
 
+def existing(name: str) -> torch._C.FunctionSchema | None:
+    """The schema of an operator that is defined, in another library perhaps."""
+    base, _, overload = name.partition(".")
+    try:
+        return torch._C._get_schema(base, overload)
+    except RuntimeError:
+        return None
+
+
+def is_same(found: torch._C.FunctionSchema, schema: str) -> bool:
+    """Compare an existing schema with one as written; `int` there may be `SymInt` here."""
+    if str(found) == schema:
+        return True
+    # torch_npu registers an argument `self` as `input`.
+    both = (str(found), str(torch._C.parse_schema(schema)))
+    first, second = (re.sub(r"\bself\b(?=[,)])", "input", text).split(", ") for text in both)
+    return len(first) == len(second) and all(
+        one == other or one.replace("SymInt", "int") == other for one, other in zip(first, second)
+    )
+
+
 def define(schema: str, tags: tuple[torch.Tag, ...] = ()) -> str:
     """Define an operator and return its name; one that exists must have this schema."""
-    wanted = torch._C.parse_schema(schema)
-    name = f"{wanted.name}.{wanted.overload_name}".rstrip(".")
-    for existing in torch._C._jit_get_schemas_for_operator(wanted.name):
-        if existing.overload_name != wanted.overload_name:
-            continue
-        # torch_npu registers an argument `self` as `input`.
-        found, declared = (re.sub(r"\bself\b(?=[,)])", "input", str(s)) for s in (existing, wanted))
-        if found != declared:
-            raise RuntimeError(
-                f"{name} is already registered with another schema\n"
-                f"  registered: {existing}\n"
-                f"  declared:   {wanted}"
-            )
-        return name
-    library(name.split("::")[0]).define(schema.split("::", 1)[1], tags=tags)
+    name = schema.partition("(")[0]
+    found = existing(name)
+    if found is None:
+        namespace, _, rest = schema.partition("::")
+        library(namespace).define(rest, tags=tags)
+    elif not is_same(found, schema):
+        raise RuntimeError(
+            f"{name} is already registered with another schema\n"
+            f"  registered: {found}\n"
+            f"  declared:   {torch._C.parse_schema(schema)}"
+        )
     return name
 
 
