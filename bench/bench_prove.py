@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bench.measure import Result
 
-PROMISE = "a whole npugraph_ex proof of an operator takes at most 14 bare torch.compile calls of it"
+PROMISE = "a whole npugraph_ex proof of an operator takes at most 12 bare torch.compile calls of it"
 
-LIMIT = 14.0
+LIMIT = 12.0
 _OPERATORS = 6
 _WORKER = """
 import json, sys, time
