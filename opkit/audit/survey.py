@@ -92,7 +92,7 @@ def survey(
     """
     rules = shipped_rules()
     reasons = {
-        f"npu::{name}": why
+        name if "::" in name else f"npu::{name}": why
         for package in shipped_packages()
         for name, why in shipped_exceptions(package).items()
     }

@@ -40,7 +40,8 @@ def npu_fusion_attention(
     offset: int = 0,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, int, int, int]:
     """Attention, maximum and sum of softmax with 8 equal numbers each, and an empty fourth result."""
-    numbers = _numbers_of_mask(query, key, head_num, input_layout, actual_seq_qlen, actual_seq_kvlen)
+    lengths = (actual_seq_qlen, actual_seq_kvlen)
+    numbers = _numbers_of_mask(query, key, head_num, input_layout, *lengths, keep_prob)
     return *_attention(query, key, value, head_num, input_layout, query.dtype, 8, keep_prob), 0, 0, numbers
 
 
@@ -82,7 +83,8 @@ def npu_fusion_attention_v2(
         not rope or soc_at_least("950") or bool(actual_seq_qlen and actual_seq_kvlen),
         lambda: "with query_rope or key_rope, actual_seq_qlen and actual_seq_kvlen must be given",
     )
-    numbers = _numbers_of_mask(query, key, head_num, input_layout, actual_seq_qlen, actual_seq_kvlen)
+    lengths = (actual_seq_qlen, actual_seq_kvlen)
+    numbers = _numbers_of_mask(query, key, head_num, input_layout, *lengths, keep_prob)
     return *_attention(query, key, value, head_num, input_layout, query.dtype, 8, keep_prob), 0, 0, numbers
 
 
@@ -105,7 +107,7 @@ def npu_quant_fusion_attention(
         query.element_size() > 1 or query_dtype == _HIFLOAT8 or not soc_at_least("950"),
         lambda: "query_dtype must be hifloat8 where query has 8 bits",
     )
-    numbers = _numbers_of_mask(query, key, head_num, input_layout, None, None)
+    numbers = _numbers_of_mask(query, key, head_num, input_layout, None, None, 1.0)
     return *_attention(query, key, value, head_num, input_layout, torch.bfloat16, 1, 1.0), 0, 0, numbers
 
 
@@ -156,7 +158,8 @@ def _numbers_of_mask(
     layout: str,
     query_ends: list[int] | None,
     key_ends: list[int] | None,
-) -> Any:
+    keep_prob: float,
+) -> int:
     """How many numbers a dropout mask has: one for each head and each pair of a query and a key."""
     if layout == "TND":
         torch._check(
@@ -164,16 +167,20 @@ def _numbers_of_mask(
             lambda: "actual_seq_qlen and actual_seq_kvlen must be given, and equally long",
         )
         lengths = zip(_lengths(query_ends or []), _lengths(key_ends or []))
-        return _constant(query.shape[1] * sum(queries * keys for queries, keys in lengths))
+        return _constant(query.shape[1] * sum(queries * keys for queries, keys in lengths), keep_prob)
     place = layout.find("S")
     if place < 0 or key.dim() <= place or query.dim() < len(layout):
         return 0
-    return _constant(query.shape[layout.index("B")] * head_num * query.shape[place] * key.shape[place])
+    numbers = query.shape[layout.index("B")] * head_num * query.shape[place] * key.shape[place]
+    return _constant(numbers, keep_prob)
 
 
-def _constant(number: Any) -> int:
-    """The number, or 0 where it is symbolic: a graph would fix the sizes for a result that is an int."""
-    return number if isinstance(number, int) else 0
+def _constant(number: Any, keep_prob: float) -> int:
+    """The number. The schema says int: a graph fixes the sizes it is made of, or has the constant 0.
+
+    It is read only where something is dropped; only there sizes are fixed for it.
+    """
+    return int(number) if isinstance(number, int) or keep_prob < 1 else 0
 
 
 def _lengths(ends: list[int]) -> list[int]:
