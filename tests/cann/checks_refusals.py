@@ -1,4 +1,4 @@
-"""Operators whose host code does what a capture forbids are named; run by test_refused_captures.py."""
+"""Operators whose host code does what a capture forbids are named by the refusal."""
 
 import ctypes
 
