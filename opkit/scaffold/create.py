@@ -80,6 +80,7 @@ def _context(answers: Answers, template: Path) -> dict[str, Any]:
         "_schema": answers.func,
         "_modes": list(answers.modes),
         "_ir": ir_json.ir_name(answers.name),
+        "_op_plugin": answers.style == "library" and declare.op_plugin_takes(answers.schema),
         "_outputs": declare.outputs(answers.schema) if answers.schema.returns else [],
         "_cases": declare.cases(answers.schema),
         "_reference": declare.reference(answers.schema),

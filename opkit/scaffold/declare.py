@@ -25,6 +25,12 @@ _INDEX = re.compile(r"(.*_)?(ind(ex|ices)|idx|ids?|slots?|mapping|offsets?|posit
 _SIZES = ("[4, 3, 7]", "[8, 5, 6]")
 
 
+def op_plugin_takes(schema: OperatorSchema) -> bool:
+    """Tell whether op-plugin reads such a schema; it wants a size for every list of bools (see OPK121)."""
+    types = [a.type.element if isinstance(a.type, OptionalType) else a.type for a in schema.arguments]
+    return ListType(BaseType("bool")) not in types
+
+
 def case_value(argument: Argument, number: int = 0) -> object:
     """Give a test value; None if there is none to invent.
 
