@@ -58,7 +58,8 @@ class Operator:
     # Every argument that the call passes, by name.
     values: Values
     call: Callable[[Values], Any]
-    written: frozenset[str]
+    # A tuple, because models run over it: Dynamo 2.7 traces a loop over a set and then fails in its guards.
+    written: tuple[str, ...]
     # What an eager call gave; NPU tensors.
     results: list[Any] = field(default_factory=list)
 
@@ -80,13 +81,14 @@ class Operator:
             for name, value in self.devices().items()
             if isinstance(value, torch.Tensor)
             and value.is_floating_point()
-            and name not in self.written | fixed
+            and name not in fixed.union(self.written)
         }
 
 
 def operator_of(subject: Subject, given: Inputs) -> Operator:
     """Make an operator ready to be called by name with the arguments of a case, which are on the NPU."""
-    written = frozenset(argument.name for argument in subject.spec.schema.mutated) & set(given.values)
+    mutated = [argument.name for argument in subject.spec.schema.mutated]
+    written = tuple(name for name in mutated if name in given.values)
     if subject.call is not None:
         function = subject.call
         return Operator(subject, given, dict(given.values), lambda values: function(**values), written)
@@ -94,7 +96,7 @@ def operator_of(subject: Subject, given: Inputs) -> Operator:
     names = [argument.name for argument in given.schema.positional][: len(positional)]
     values = {**dict(zip(names, positional)), **keyword}
     call = caller(subject.operator, names, list(keyword))
-    return Operator(subject, given, values, call, written & set(values))
+    return Operator(subject, given, values, call, tuple(name for name in written if name in values))
 
 
 def with_results(op: Operator, results: list[Any]) -> Operator:

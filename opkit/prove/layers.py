@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 
 def module_of(
-    call: Callable[[dict[str, Any]], Any], owned: Mapping[str, Any], written: frozenset[str]
+    call: Callable[[dict[str, Any]], Any], owned: Mapping[str, Any], written: Container[str]
 ) -> Any:
     """Make a module with a method `attend` that calls an operator with the tensors it owns.
 
