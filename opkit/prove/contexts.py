@@ -58,7 +58,7 @@ class Operator:
     # Every argument that the call passes, by name.
     values: Values
     call: Callable[[Values], Any]
-    # A tuple, because models run over it: Dynamo 2.7 traces a loop over a set and then fails in its guards.
+    # A tuple, because models loop over it: a loop over a frozenset fails in the guards of Dynamo 2.7.
     written: tuple[str, ...]
     # What an eager call gave; NPU tensors.
     results: list[Any] = field(default_factory=list)
