@@ -82,7 +82,7 @@ def test_nothing_has_changed(ops: Path) -> None:
         (
             "ops.yaml",
             "out: {size: x, dtype: x}, exec",
-            "out: {size: x, dtype: float32}, exec",
+            "out: {size: x, dtype: at::kFloat}, exec",
             ["heir", "plain"],
         ),
         ("ops.yaml", "func: plain(", "func: renamed(", ["heir", "renamed"]),
