@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import sys
 import traceback
@@ -274,6 +275,7 @@ class Setup:
             # torchair 2.13 cannot take over a process that npugraph_ex has set up.
             help_ = "does an imported module use npugraph_ex? In one process torchair has to come first"
             raise OpkitError(f"torchair cannot start: {first_line(error)}", help_) from error
+        _import_converters()
         for op_file in self.files:
             for spec in self._wanted(op_file):
                 # What an installed package's converters name is CANN's own.
@@ -294,6 +296,17 @@ class Setup:
         module: dict[str, Any] = {"__name__": f"opkit_converter_{spec.schema.name.base}", "__file__": file}
         run_text(text, file, module)
         _KEPT.append(module)
+
+
+def _import_converters() -> None:
+    """Register torchair's converters for operators of torch_npu.
+
+    torchair 2.13 imports them when it first looks for a converter it does not know
+    (`fx2ge_converter._get_converter`); others without that package import all of them on start.
+    """
+    name = "torchair._ge_concrete_graph.ge_converter.custom"
+    if importlib.util.find_spec(name) is not None:
+        importlib.import_module(name)
 
 
 def _place(error: BaseException) -> str:

@@ -19,7 +19,7 @@ from opkit.prove.attributes import converted, look_again
 from opkit.prove.exhibits import ge_nodes, source_of
 from opkit.prove.observe import needs_kernels
 from opkit.prove.optionals import look_at_optionals
-from opkit.prove.protocol import StageResult, failed, proved
+from opkit.prove.protocol import StageResult, failed, not_run, proved
 from opkit.prove.stages.dynamo import explain
 from opkit.prove.stages.npugraph_ex import call_compiled, describe_sizes, guard_of, judge, no_recompile
 from opkit.prove.subject import Subject, first_line, flat_tensors, on_npu
@@ -41,6 +41,9 @@ def run(subject: Subject) -> StageResult:
     evidence: dict[str, Any] = {}
     if getattr(subject.operator, "_ge_converter", None) is None:
         return failed(NAME, _why_no_converter(subject))
+    if subject.declared.style == "installed" and subject.spec.ge is None:
+        why = "because the rule does not tell the Ascend IR that the package's own converter makes (`ge:`)"
+        return not_run(NAME, why)
     source = source_of(subject.operator._ge_converter)
     if source is not None:
         evidence["converter"] = source
