@@ -32,7 +32,7 @@ def layout_problem(subject: Subject, made: fake.FakeCall) -> str:
     """Say which results of a call share memory, or have strides that the rule does not give."""
     if not _is_python(subject):
         return ""
-    rule = _declared(subject, made.given)[0]
+    rule = expected.asked(subject.declared, made.given).results
     return _shared(made, rule) or ("" if rule is None else _layout(made))
 
 
@@ -47,17 +47,17 @@ def problem(subject: Subject, evidence: dict[str, Any]) -> str:
     passed_over: list[str] = []
     for what, case in variations(subject.spec.schema, subject.case):
         given = on_npu(inputs(subject.spec.schema, case))
-        rule, refused = _declared(subject, given)
+        rule, refusal, required = expected.asked(subject.declared, given)
         try:
             call = fake.call(subject.operator, given)
         except Exception as error:
             # A Meta kernel may know more than the rule about what goes together.
             passed_over.append(f"{what}: the Meta kernel raises {first_line(error)}")
             continue
-        if refused and own:
-            return f"the Meta kernel accepts {what}, which the declared rule refuses: {refused}"
+        if required and own:
+            return f"the Meta kernel accepts {what}, which the declared rule refuses: {refusal}"
         if rule is None:
-            passed_over.append(f"{what}: the rule gives nothing")
+            passed_over.append(f"{what}: the rule gives nothing{f', {refusal}' if refusal else ''}")
             continue
         wrong = expected.difference(subject.declared, call.results, rule)
         if wrong:
@@ -72,19 +72,6 @@ def problem(subject: Subject, evidence: dict[str, Any]) -> str:
 
 def _is_python(subject: Subject) -> bool:
     return subject.setting.watch.meta_function(subject.name) is not None
-
-
-def _declared(subject: Subject, given: Any) -> tuple[Any, str]:
-    """Give what the rule says, or None; and why it refuses the arguments, if a `require` does."""
-    from opkit.shape.evaluation import RequirementFailed
-
-    try:
-        rule = expected.outputs(subject.declared, given)
-    except RequirementFailed as error:
-        return None, str(error)
-    except Exception:
-        return None, ""  # These arguments mean nothing to the rule, e.g. an index past the last dim.
-    return (None if isinstance(rule, str) else rule), ""
 
 
 def _shared(made: fake.FakeCall, rule: Any) -> str:

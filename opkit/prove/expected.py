@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from opkit.model.schema import is_tensor_list
-from opkit.prove.subject import Declared
+from opkit.prove.subject import Declared, first_line
 from opkit.prove.values import Inputs
 from opkit.shape.evaluation import Result
 
@@ -25,6 +25,30 @@ def outputs(declared: Declared, given: Inputs) -> tuple[Result, ...] | str:
     if rule.python is not None:
         return "the rule is a Python function, which is the Meta kernel itself"
     return apply(rule, given.map(_meta).full(), machine_environment())
+
+
+class Answer(NamedTuple):
+    """What the rule says of some arguments."""
+
+    # None where it refuses, or where there is no rule to compare with.
+    results: tuple[Result, ...] | None
+    # Why it refuses; empty when it does not.
+    refusal: str = ""
+    # A `require` refuses them; otherwise they mean nothing to it, e.g. an index past the last dim.
+    required: bool = False
+
+
+def asked(declared: Declared, given: Inputs) -> Answer:
+    """Ask the rule about arguments that it may refuse."""
+    from opkit.shape.evaluation import RequirementFailed
+
+    try:
+        rule = outputs(declared, given)
+    except RequirementFailed as error:
+        return Answer(None, str(error), required=True)
+    except Exception as error:
+        return Answer(None, f"it raises {first_line(error)}")
+    return Answer(None if isinstance(rule, str) else rule)
 
 
 def difference(declared: Declared, results: list[Any], rule: tuple[Result, ...]) -> str:

@@ -15,6 +15,10 @@ from opkit.prove.watch import Watch
 Function = Callable[..., Any]
 
 
+class NotApplicable(Exception):
+    """A stage has nothing to judge about an operator; the text says why, and goes into the report's notes."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """What all operators of a worker share."""

@@ -26,7 +26,15 @@ from opkit.prove.quick import without_guard_timing
 from opkit.prove.reproduce import with_script
 from opkit.prove.selection import promised, stages_to_run
 from opkit.prove.setup import Setup
-from opkit.prove.subject import Declared, Setting, Subject, first_line, on_npu, without_own_lines
+from opkit.prove.subject import (
+    Declared,
+    NotApplicable,
+    Setting,
+    Subject,
+    first_line,
+    on_npu,
+    without_own_lines,
+)
 from opkit.prove.values import Inputs
 from opkit.prove.watch import Watch, has_meta, is_defined
 
@@ -161,7 +169,11 @@ class Judge:
             self._begin(name)
             if self._omit(name, subject):
                 continue
-            result = with_script(self._run(name, subject), subject)
+            try:
+                result = with_script(self._run(name, subject), subject)
+            except NotApplicable as reason:
+                self.channel.send("omitted", stage=name, text=str(reason), **self.identity)
+                continue
             if name == "cache" and result.verdict == PROVED:
                 # So far only the half of it: a second process takes what this one wrote.
                 self.channel.send("pending", stage=name, **self.identity)
@@ -182,7 +194,7 @@ class Judge:
         """Run one stage; an exception that it did not expect is its failure, with the type and text."""
         try:
             return _stage_function(name)(subject)
-        except InternalError:
+        except (InternalError, NotApplicable):
             raise
         except Exception as error:
             return StageResult(name, FAILED, {}, first_line(error))

@@ -56,12 +56,15 @@ calls = {
 stream = torch.npu.Stream()
 for name, call in calls.items():
     standin().take_journal()
+    raised = None
     try:
         with torch.npu.graph(torch.npu.NPUGraph(), stream=stream):
             call()
-    except Exception:
-        pass
+    except Exception as error:
+        raised = error
     refused = any(event.event == "refuse" for event in standin().take_journal())
+    if raised is not None and not refused:
+        raise raised
     print("WAITS " + json.dumps([name, refused]), flush=True)
 print("DONE")
 """
