@@ -22,7 +22,7 @@ Use instead
 -----------
 Return nothing; whoever calls the operator has the argument already:
 
-    - func: my_scatter_(Tensor(a!) self, Tensor indices, Tensor updates) -> ()
+    - func: my_scatter(Tensor(a!) self, Tensor indices, Tensor updates) -> ()
 
 Where torch 2.13 is the oldest version wanted, `tags: inplace` does as well (`tags: out` for an `out`
 variant).

@@ -4,8 +4,8 @@ What it does
 ------------
 Reports, for an entry that op-plugin reads, what torch accepts and op-plugin's parser does not: an annotation
 with several letters on a written argument, `bool[]` without a size, a string default with a comma and a space
-in it, a name with a trailing underscore whose results are new tensors, and an `out` variant that returns
-anything but its `out` arguments.
+in it, a name with a trailing underscore whose operator does not write `self` and return it, and an `out`
+variant that returns anything but its `out` arguments.
 
 Why it matters
 --------------
@@ -53,14 +53,34 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
         elif default is not None and isinstance(default.value, str) and ", " in default.value:
             message = f"op-plugin splits the schema at every comma and space, also in {default.text}"
             yield finding(CODE, Severity.ERROR, op, message, argument.mark, "leave the space out")
-    base = op.schema.name.base
-    if base.endswith("_") and not base.endswith("__") and op.schema.mutated:
-        fresh = [r for r in op.schema.returns if r.alias is None]
-        if fresh:
-            message = f"op-plugin takes {op.name} for an in-place operator, which returns no new tensor"
-            help = f"return nothing, or name it {base[:-1]}"
-            yield finding(CODE, Severity.ERROR, op, message, fresh[0].mark, help)
+    yield from _in_place(op)
     yield from _out_variant(op)
+
+
+def _in_place(op: OpSpec) -> Iterator[Diagnostic]:
+    """Report a name with a trailing underscore whose operator does not write `self` and return it.
+
+    A list `self` is returned as nothing. The conditions are those of torchnpugen's `FunctionSchema.kind` and
+    `__post_init__` (torch_npu 2.13).
+    """
+    base, returns = op.schema.name.base, op.schema.returns
+    if not base.endswith("_") or base.endswith("__"):
+        return
+    # `input` is what torch_npu makes of `self` when it registers an entry, and what files written from
+    # registered operators have.
+    positional = [a for a in op.schema.arguments if not a.kwarg_only]
+    self_ = next((a for a in positional if a.name in ("self", "input")), None)
+    said = f"op-plugin takes {op.name} for an in-place operator, which "
+    help = f"name it {base.rstrip('_')}; one that returns an argument enters no graph"
+    fresh = next((r for r in returns if r.alias is None), None)
+    if fresh is not None and op.schema.mutated:
+        yield finding(
+            CODE, Severity.ERROR, op, f"{said}returns no new tensor", fresh.mark, help.split(";")[0]
+        )
+    elif self_ is None or self_.alias is None or not self_.alias.is_write:
+        yield finding(CODE, Severity.ERROR, op, f"{said}writes a `self`", op.schema.mark, help)
+    elif not isinstance(self_.type, ListType) and [r.alias for r in returns] != [self_.alias]:
+        yield finding(CODE, Severity.ERROR, op, f"{said}returns its `self`", self_.mark, help)
 
 
 def _out_variant(op: OpSpec) -> Iterator[Diagnostic]:

@@ -26,9 +26,13 @@ _SIZES = ("[4, 3, 7]", "[8, 5, 6]")
 
 
 def op_plugin_takes(schema: OperatorSchema) -> bool:
-    """Tell whether op-plugin reads such a schema; it wants a size for every list of bools (see OPK121)."""
+    """Tell whether op-plugin reads such a schema (see OPK121).
+
+    It wants a size for every list of bools, and wants what is called `name_` to return its `self`, which no
+    operator that enters a graph does.
+    """
     types = [a.type.element if isinstance(a.type, OptionalType) else a.type for a in schema.arguments]
-    return ListType(BaseType("bool")) not in types
+    return ListType(BaseType("bool")) not in types and not schema.name.base.endswith("_")
 
 
 def case_value(argument: Argument, number: int = 0) -> object:
