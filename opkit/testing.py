@@ -28,11 +28,13 @@ def prove(
     imports: Sequence[str | PathLike[str]] = (),
     namespace: str = "npu",
     timeout: float = 120.0,
+    jobs: int | None = None,
 ) -> Proof:
     """Prove the operators of one YAML file or several, as `opkit prove` does.
 
-    `package`, `operators`, `modes`, `stages`, `also`, `gate`, `styles`, `imports` and `namespace` are the
-    command's options; with `gate`, `holds` tells whether promise and evidence are the same.
+    `package`, `operators`, `modes`, `stages`, `also`, `gate`, `styles`, `imports`, `namespace`, `timeout`
+    (seconds for one stage) and `jobs` (None: one worker process per core) are the command's options; with
+    `gate`, `holds` tells whether promise and evidence are the same.
     The result tells `enters`, `explain()` and `to_json()`, and `holds` where only some stages were asked for:
 
         proof = prove("ops.yaml", operators=["my_op"])
@@ -57,6 +59,7 @@ def prove(
             package=None if package is None else os.fspath(package),
             imports=tuple(os.fspath(p) for p in imports),
             timeout=timeout,
+            jobs=jobs,
         )
     )
     if not gate:

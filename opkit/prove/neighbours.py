@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from opkit.errors import OpkitError
 from opkit.prove import fake
 from opkit.prove.cases import Candidate, candidates
+from opkit.prove.compare import same_bits
 from opkit.prove.contexts import Operator, operator_of, own_copies, with_results
 from opkit.prove.subject import Declared, Subject, first_line, on_npu, results_of
 from opkit.prove.watch import has_meta, is_defined
@@ -93,9 +95,14 @@ def teach(subject: Subject) -> None:
 
 
 def _called(other: Subject) -> Operator:
-    """Run a case with the Meta kernel and eagerly. Raises what either raises."""
+    """Run a case with the Meta kernel and eagerly. Raises what either raises, OpkitError for a secret write."""
     op = operator_of(other, on_npu(other.inputs()))
     fake.call(other.operator, op.given)
     if other.setting.mode == "ge":
         teach(other)
-    return with_results(op, results_of(op.call(own_copies(op, op.values))))
+    op = with_results(op, results_of(op.call(own_copies(op, op.values))))
+    # A graph may do two calls in another order than the model when one writes in secret what the other reads.
+    for ((name, _), before), (_, now) in zip(other.inputs().tensors(), op.given.tensors(), strict=True):
+        if name not in op.written and not same_bits(before, now.cpu()):
+            raise OpkitError(f"it writes {name}, which its schema declares as read-only")
+    return op

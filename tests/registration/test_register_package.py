@@ -108,7 +108,8 @@ def on_stand_in(soc: str, script: Path, code: str) -> dict[str, Any]:
 
 REGISTER = """
 from opkit.prove.watch import has_meta
-before = [n for n in torch._C._dispatch_get_all_op_names() if n.startswith("npu::") and not has_meta(n)]
+names = torch._C._dispatch_get_all_op_names()
+before = [n for n in names if n.startswith(("npu::", "atb::")) and not has_meta(n)]
 done = opkit.register("torch_npu")
 found = {
     "registered": list(done.registered), "kept": list(done.kept), "refused": [n for n, _ in done.refused],

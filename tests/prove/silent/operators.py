@@ -31,8 +31,9 @@ compile_as_it_is = torch.compile
 
 
 def compile_with_options(model, **settings):
-    operator = inspect.getclosurevars(model).nonlocals["operator"]
-    options = OPTIONS.get(operator._schema.name)
+    # Only the models of one operator hold it; those of the composition are compiled as they are.
+    operator = inspect.getclosurevars(model).nonlocals.get("operator")
+    options = operator and OPTIONS.get(operator._schema.name)
     if settings["backend"] == "npugraph_ex" and options:
         settings["options"] = options
     return compile_as_it_is(model, **settings)
