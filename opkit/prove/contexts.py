@@ -241,8 +241,14 @@ def _method(op: Operator) -> Context | Refused:
         return Refused(METHOD, "the operator takes no tensor on the NPU that a module could own")
     module = module_of(op.call, {n: tensors[n] for n in owned}, op.written)
 
+    # A list is no buffer.
+    lists = [n for n in op.written if n not in owned]
+
     def forward(values: Values) -> Any:
-        return module.attend(values)
+        values = dict(values)
+        for name in lists:
+            values[name] = each(values[name], lambda tensor: tensor.clone())
+        return [module.attend(values), [values[name] for name in lists]]
 
     state = (*module.parameters(), *module.buffers())
     weights = {attribute for attribute, _ in module.named_parameters()}
