@@ -95,13 +95,13 @@ def teach(subject: Subject) -> None:
 
 
 def _called(other: Subject) -> Operator:
-    """Run a case with the Meta kernel and eagerly. Raises what either raises, OpkitError for a secret write."""
+    """Run a case with the Meta kernel and eagerly. Raises what either raises, and for an undeclared write."""
     op = operator_of(other, on_npu(other.inputs()))
     fake.call(other.operator, op.given)
     if other.setting.mode == "ge":
         teach(other)
     op = with_results(op, results_of(op.call(own_copies(op, op.values))))
-    # A graph may do two calls in another order than the model when one writes in secret what the other reads.
+    # A graph may do two calls in another order than the model when one writes, undeclared, what the other reads.
     for ((name, _), before), (_, now) in zip(other.inputs().tensors(), op.given.tensors(), strict=True):
         if name not in op.written and not same_bits(before, now.cpu()):
             raise OpkitError(f"it writes {name}, which its schema declares as read-only")
