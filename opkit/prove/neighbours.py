@@ -101,7 +101,7 @@ def _called(other: Subject) -> Operator:
     if other.setting.mode == "ge":
         teach(other)
     op = with_results(op, results_of(op.call(own_copies(op, op.values))))
-    # A graph may do two calls in another order than the model when one writes, undeclared, what the other reads.
+    # A graph may reorder two calls of which one writes, undeclared, what the other reads.
     for ((name, _), before), (_, now) in zip(other.inputs().tensors(), op.given.tensors(), strict=True):
         if name not in op.written and not same_bits(before, now.cpu()):
             raise OpkitError(f"it writes {name}, which its schema declares as read-only")
