@@ -10,12 +10,14 @@ import yaml
 
 from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.read import anchors
+from opkit.read.cut import join_cut
 from opkit.read.source import Place, SourceText
 from opkit.read.tokens import FULL_WIDTH, in_ascii
 
 SYNTAX = "OPK002"
 DUPLICATE_KEY = "OPK003"
 STRUCTURE = "OPK004"
+EXPRESSION = "OPK020"
 
 # libyaml is several times faster; wheels have it on every common platform.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -76,9 +78,14 @@ class Document:
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         context = getattr(error, "context", None)
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        if "unexpected end of stream" in str(problem):
-            # The quote was never closed; where it was opened tells more than where the file ends.
-            mark = getattr(error, "context_mark", None) or mark
+        opened = getattr(error, "context_mark", None)
+        # Where a quote or bracket was opened tells more than where the file ends or goes on.
+        bracket = ""
+        if opened is not None and "did not find expected ','" in str(problem):
+            if mark is not None and self._is_past(opened.line, mark.line):
+                mark, bracket = opened, self.text[opened.index]
+        elif opened is not None and "unexpected end of stream" in str(problem):
+            mark = opened
         place = Mark(self.path, 1, 1)
         if mark is not None:
             place = Mark(self.path, mark.line + 1, mark.column + 1)
@@ -87,7 +94,14 @@ class Document:
             before = self.text.encode("utf-8", "surrogatepass")[: error.position].decode("utf-8", "ignore")  # type: ignore[attr-defined]
             place = Mark(self.path, before.count("\n") + 1, len(before) - before.rfind("\n"))
         message = f"not valid YAML: {context + ': ' if context else ''}{problem}"
-        self.report(SYNTAX, message, place, self._yaml_help(str(problem), place) if mark is not None else "")
+        help = self._yaml_help(str(problem), place) if mark is not None else ""
+        self.report(SYNTAX, message, place, f"close the `{bracket}`" if bracket else help)
+
+    def _is_past(self, opened: int, line: int) -> bool:
+        """Tell whether a line is one that what was opened on an earlier line cannot reach into."""
+        lines = [*self.text.split("\n"), ""]
+        first, last = lines[opened], lines[min(line, len(lines) - 1)]
+        return line > opened and len(last) - len(last.lstrip()) <= len(first) - len(first.lstrip())
 
     def _yaml_help(self, problem: str, place: Mark) -> str:
         """Tell what to do about a syntax error of YAML at a place."""
@@ -165,7 +179,7 @@ class Document:
             return None
         items: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         merged: dict[str, tuple[yaml.Node, yaml.Node]] = {}
-        for key, value in node.value:
+        for key, value in self._pairs(node):
             if key.tag == _TAG + "merge":
                 for source in value.value if isinstance(value, yaml.SequenceNode) else [value]:
                     for name, item in (self.items(source, "a merged value") or {}).items():
@@ -185,6 +199,17 @@ class Document:
         for name, item in merged.items():
             items.setdefault(name, item)
         return items
+
+    def _pairs(self, node: yaml.MappingNode) -> list[tuple[yaml.Node, yaml.Node]]:
+        """Give a mapping's items; an expression that YAML has cut at a comma is reported and made whole."""
+
+        def found(key: yaml.Node, value: yaml.Node) -> None:
+            text = f"`{key.value}` is cut at the comma, where YAML ends a value without quotes"
+            written = value.value.replace('"', '\\"')
+            self.report(EXPRESSION, text, self.mark(value), f'write {key.value}: "{written}"')
+
+        pairs: list[tuple[yaml.Node, yaml.Node]] = node.value
+        return join_cut(pairs, self.text, found) if node.flow_style else pairs
 
     def string(self, node: yaml.Node, what: str) -> str | None:
         """Give a scalar's text; None, reported, if it is not a non-empty scalar."""

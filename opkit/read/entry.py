@@ -27,9 +27,11 @@ from opkit.shape.errors import nearest
 UNKNOWN_KEY = "OPK007"
 TYPE_OF_OTHER_VERSION = "OPK012"
 NO_FUNC = "OPK017"
+UNKNOWN_VALUE = "OPK019"
 
 # Keys that make an operator exist for a torch version.
 _KERNEL_KEYS = ("op_api", "acl_op", "sparse")
+_IMPL_NS = ("acl_op", "op_api", "dvm")
 _VERSION_KEYS = (*_KERNEL_KEYS, "dvm", "exposed", "internal_format_opapi")
 _OTHER_KEYS = [
     "func",
@@ -114,6 +116,8 @@ def read_entry(document: Document, node: yaml.Node, section: str, settings: Sett
     if alone and not declares and document.lists_versions:
         text = f"`{alone}` alone makes no operator: op-plugin leaves the entry out"
         document.warn(VERSION, text, document.mark(items[alone][0]), "add op_api, acl_op or sparse")
+    elif document.lists_versions and not supported:
+        _check_empty(document, items)
     if settings.version and declares and settings.version not in supported:
         return None
     schema = _schema(document, source, bool(supported))
@@ -166,15 +170,31 @@ def _versions(
     }
     if "impl_ns" in items:
         # A file that op-plugin's first stage has already resolved for one version.
-        for name in str(plain(items["impl_ns"][1])).split(","):
-            if name.strip() in _KERNEL_KEYS:
-                found.setdefault(name.strip(), settings.versions)
+        node = items["impl_ns"][1]
+        for name in map(str.strip, str(plain(node)).split(",")):
+            if name in _KERNEL_KEYS:
+                found.setdefault(name, settings.versions)
+            elif name != "dvm":
+                help = nearest(name, _IMPL_NS) or f"write one or more of {', '.join(_IMPL_NS)}"
+                document.warn(UNKNOWN_VALUE, f"`impl_ns` names no kernel `{name}`", document.mark(node), help)
     return found
+
+
+def _check_empty(document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]]) -> None:
+    """Report the key of a kernel that stands there without a version."""
+    for key in _KERNEL_KEYS:
+        if key in items and is_null(items[key][1]):
+            text = f"`{key}` is empty: op-plugin leaves the entry out"
+            document.warn(VERSION, text, document.mark(items[key][0]), f"write {key}: all_version")
 
 
 def _check_keys(document: Document, items: dict[str, tuple[yaml.Node, yaml.Node]]) -> None:
     unknown = [name for name in items if name not in _KNOWN_KEYS]
-    if unknown and "gen_opapi" in items and is_null(items["gen_opapi"][1]):
+    empty = "gen_opapi" in items and is_null(items["gen_opapi"][1])
+    if empty and not unknown:
+        help = "add exec: aclnnName and the results, or remove the key"
+        document.report("OPK030", "`gen_opapi` is empty", document.mark(items["gen_opapi"][0]), help)
+    if unknown and empty:
         text = "`gen_opapi` is empty, and what belongs to it stands beside it"
         document.report("OPK030", text, document.mark(items["gen_opapi"][0]), f"indent {', '.join(unknown)}")
         return
@@ -225,7 +245,7 @@ def _spec(
         has_meta = _has_meta_results(items)
         makes_meta = section == "custom" and fresh and not has_meta
         gen_opapi = read_gen_opapi(document, found, schema, structured, makes_meta, has_meta)
-        if section in ("autograd", "quant"):
+        if section in ("autograd", "quant", "symint"):
             what = "stops at" if section == "autograd" else "ignores"
             text = f"op-plugin's structured generator {what} a `gen_opapi` under `{section}`"
             key = items["gen_opapi"][0]

@@ -63,7 +63,9 @@ def parse_python(source: SourceText) -> Expression:
             tree = ast.parse(text, mode="eval")
     except SyntaxError as error:
         start = indent + max((error.offset or 1) - 1, 0)
-        raise SyntaxProblem(CODE, f"not an expression: {error.msg}", start, start + 1) from None
+        unbalanced = "never closed" in error.msg or "does not match" in error.msg
+        help = "close each bracket that is opened" if unbalanced else ""
+        raise SyntaxProblem(CODE, f"not an expression: {error.msg}", start, start + 1, help) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise SyntaxProblem(CODE, f"not an expression: {error}", 0, len(source.text)) from None
     return _Converter(source, text, indent).convert(tree.body)

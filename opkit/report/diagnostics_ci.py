@@ -28,10 +28,10 @@ def junit(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def _case(d: Diagnostic) -> str:
-    name = _xml(f"{d.code} {d.operator}".strip())
-    place = f" file={quoteattr(_xml(d.mark.file))} line={quoteattr(str(d.mark.line))}" if d.mark else ""
+    # The place stands in the name: the schema Jenkins goes by has no attribute for it.
+    name = _xml(" ".join(str(part) for part in (d.code, d.operator, d.mark or "") if part))
     text = f"{d.mark or ''}: {d.message}" + (f"\nhelp: {d.help}" if d.help else "")
-    head = f'  <testcase classname="opkit.{d.code}" name={quoteattr(name)}{place}>'
+    head = f'  <testcase classname="opkit.{d.code}" name={quoteattr(name)}>'
     if d.severity is Severity.NOTE:
         return f"{head}<system-out>{escape(_xml(text))}</system-out></testcase>\n"
     failure = f"<failure type={quoteattr(d.severity.value)} message={quoteattr(_xml(d.message))}>"

@@ -73,13 +73,19 @@ class _Painter:
     def line(self, mark: Mark) -> str | None:
         """Read a line of a source file; None if the file is gone or shorter."""
         if mark.file not in self.files:
-            try:
-                text = Path(mark.file).read_text(encoding="utf-8-sig", errors="replace")
-                self.files[mark.file] = text.split("\n")
-            except OSError:
-                self.files[mark.file] = None
+            self.files[mark.file] = _lines(Path(mark.file))
         lines = self.files[mark.file]
         return lines[mark.line - 1].rstrip("\r") if lines and mark.line <= len(lines) else None
+
+
+def _lines(path: Path) -> list[str] | None:
+    try:
+        # A pipe cannot be read twice; opening one again may wait for ever.
+        if not path.is_file():
+            return None
+        return path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+    except OSError:
+        return None
 
 
 def _concise(d: Diagnostic, painter: _Painter) -> str:

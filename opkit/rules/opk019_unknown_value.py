@@ -2,8 +2,8 @@
 
 What it does
 ------------
-Warns about a tag under `tags`, a dispatch key under `dispatch` or a value of `device_check` that is not one
-of those torch and op-plugin have.
+Warns about a tag under `tags`, a dispatch key under `dispatch`, a value of `device_check` or a kernel in
+`impl_ns` that is not one of those torch and op-plugin have.
 
 Why it matters
 --------------

@@ -4,7 +4,7 @@ What it does
 ------------
 Reports the place where the text stops being an expression: of C++ in `gen_opapi`, of the Python-like language
 in `meta`. Only what can be evaluated on symbolic sizes is part of the latter; `/` is not, since it makes a
-float.
+float. An expression without quotes in `{ }` that YAML cuts at a comma is reported once, as a whole.
 
 Why it matters
 --------------

@@ -2,7 +2,8 @@
 
 What it does
 ------------
-Warns about a custom operator named `foo_` that writes nothing, and about a base name that ends in `_out`.
+Warns about a custom operator named `foo_` that writes nothing, about an overload `out` that marks no argument
+as written, and about a base name that ends in `_out`; the last is an error in an entry that op-plugin reads.
 
 Why it matters
 --------------
@@ -32,11 +33,20 @@ CODE = "OPK108"
 
 def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     """Report the name."""
-    base = op.schema.name.base
+    base, overload = op.schema.name.base, op.schema.name.overload
+    built = bool(op.op_api or op.acl_op)
     if base.endswith("_out"):
         help = f"write {base[:-4]}.out(..., *, Tensor(a!) out)"
-        yield finding(CODE, Severity.WARNING, op, "the suffix `_out` is reserved", op.mark, help)
-    elif base.endswith("_") and not base.endswith("__") and not op.schema.mutated:
+        severity = Severity.ERROR if built else Severity.WARNING
+        yield finding(CODE, severity, op, "the suffix `_out` is reserved", op.mark, help)
+    elif op.schema.mutated:
+        return
+    elif base.endswith("_") and not base.endswith("__") and not built:
+        # OPK121 tells of those that op-plugin reads.
         message = f"`{base}` is named like an in-place operator but marks no argument as written"
         help = "mark what it writes, e.g. Tensor(a!) x, or drop the underscore"
+        yield finding(CODE, Severity.WARNING, op, message, op.mark, help)
+    elif overload == "out" or overload.endswith("_out"):
+        message = f"`{op.name}` is named like an out variant but marks no argument as written"
+        help = "mark what it writes, e.g. *, Tensor(a!) out, or give the overload another name"
         yield finding(CODE, Severity.WARNING, op, message, op.mark, help)

@@ -25,6 +25,7 @@ torch's own numbers or names in a `ScalarType`, torch_npu's in an `int`:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from opkit.model.diagnostic import Diagnostic, Severity
@@ -45,8 +46,25 @@ def check(op: OpSpec, context: Context) -> Iterator[Diagnostic]:
     for argument in op.schema.arguments:
         problem = _problem(argument)
         if problem:
-            help = f"write a default of type {argument.type}"
+            help = _help(argument)
             yield finding(CODE, Severity.WARNING, op, f"`{argument.name}`: {problem}", argument.mark, help)
+
+
+def _help(argument: Argument) -> str:
+    """Tell what to write: the value that is meant, where there is one."""
+    type_, default = str(argument.type), argument.default
+    value, text = (default.value, default.text) if default else (None, "")
+    if re.fullmatch(r"-?0[xX][0-9a-fA-F]+", text):
+        return f"write {int(text, 16)}"
+    if type_.startswith("ScalarType"):
+        return "write torch's number or name of a dtype, e.g. bfloat16; an int takes torch_npu's numbers"
+    if type_.startswith("bool") and value in (0, 1):
+        return f"write {bool(value)}"
+    if isinstance(value, float) and value.is_integer() and type_.rstrip("?") in ("int", "SymInt"):
+        return f"write {int(value)}"
+    if type_.rstrip("?") == "Tensor":
+        return "write Tensor? and the default None"
+    return f"write a default of type {type_}"
 
 
 def _problem(argument: Argument) -> str:

@@ -72,6 +72,8 @@ def _in_place(op: OpSpec) -> Iterator[Diagnostic]:
     self_ = next((a for a in positional if a.name in ("self", "input")), None)
     said = f"op-plugin takes {op.name} for an in-place operator, which "
     help = f"name it {base.rstrip('_')}; one that returns an argument enters no graph"
+    if not op.schema.mutated:
+        help = f"name it {base.rstrip('_')}; if it writes an argument, mark that, e.g. Tensor(a!) x"
     fresh = next((r for r in returns if r.alias is None), None)
     if fresh is not None and op.schema.mutated:
         yield finding(

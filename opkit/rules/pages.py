@@ -131,7 +131,7 @@ _SEVERITIES = {
     "OPK101": "error, warning, note",
     "OPK103": "note",
     "OPK104": "warning",
-    "OPK108": "warning",
+    "OPK108": "error, warning",
     "OPK109": "warning",
     "OPK110": "note",
     "OPK111": "warning",

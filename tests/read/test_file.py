@@ -217,7 +217,6 @@ def version_text(value: str) -> str:
         ("v2.1", ["v2.1"]),
         ("v2.1, v2.10", ["v2.1", "v2.10"]),
         ("'v2.1,v2.2'", ["v2.1", "v2.2"]),
-        ("", []),
     ],
 )
 def test_versions(value: str, versions: list[str]) -> None:

@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import jsonschema
 import pytest
+from lxml import etree
 
 from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.report.diagnostics import FORMATS, render
@@ -114,7 +116,10 @@ def test_junit(source: str) -> None:
     failure = cases[0].find("failure")
     assert failure is not None
     assert failure.get("message") == "unknown <type> & 100%"
-    assert cases[0].get("file") == "ops.yaml"
+    assert str(cases[0].get("name")).endswith(" ops.yaml:2:9")
+    schema = etree.XMLSchema(etree.parse(str(Path(__file__).with_name("schemas") / "jenkins-junit.xsd")))
+    schema.assertValid(etree.fromstring(render(found, "junit").encode()))
+    schema.assertValid(etree.fromstring(render([], "junit").encode()))
 
 
 def test_junit_without_findings_has_a_case_that_passes() -> None:
@@ -123,7 +128,10 @@ def test_junit_without_findings_has_a_case_that_passes() -> None:
 
 
 def test_sarif(source: str) -> None:
-    (run,) = json.loads(render(diagnostics(source), "sarif"))["runs"]
+    document = json.loads(render(diagnostics(source), "sarif"))
+    schema = Path(__file__).with_name("schemas") / "sarif-2.1.0-rtm.5.json"
+    jsonschema.Draft4Validator(json.loads(schema.read_text())).validate(document)
+    (run,) = document["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert rules == ["OPK001", "OPK011", "OPK103"]
     first = run["results"][0]
