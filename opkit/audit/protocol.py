@@ -40,6 +40,8 @@ class Judgement:
     comparisons: tuple[Comparison, ...]
     # Where the rule begins in its file.
     line: int = 1
+    # Whether the cases were written for this SoC, so that what they say about refusal holds.
+    primary: bool = True
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -63,19 +65,28 @@ class HostReport:
 
     @property
     def agrees(self) -> bool:
-        """Tell whether every rule agrees with the host on every SoC, and one was judged at all.
+        """Tell whether every rule agrees with the host on every SoC, and one was judged at all."""
+        return bool(self.judgements) and all(j.agrees for j in self.judgements) and not self.uncompared
 
-        An operator that refuses its cases on every SoC has not been compared with anything.
-        """
-        compared = {j.operator for j in self.judgements if j.counts[AGREES]}
-        return bool(self.judgements) and all(j.agrees and j.operator in compared for j in self.judgements)
+    @property
+    def uncompared(self) -> frozenset[str]:
+        """Name the operators of which nothing was compared on a SoC for which their cases were written."""
+        return frozenset(j.operator for j in self.judgements if j.primary) - self._compared
+
+    @property
+    def elsewhere(self) -> frozenset[str]:
+        """Name the operators that host and rule refuse on every SoC asked, none being that of the cases."""
+        return frozenset(j.operator for j in self.judgements) - self._compared - self.uncompared
+
+    @property
+    def _compared(self) -> frozenset[str]:
+        return frozenset(j.operator for j in self.judgements if j.counts[AGREES])
 
     def explain(self) -> str:
         """Describe what does not agree, each call of it."""
         from opkit.report.host import render
 
-        compared = {j.operator for j in self.judgements if j.counts[AGREES]}
-        wrong = (j for j in self.judgements if not j.agrees or j.operator not in compared)
+        wrong = (j for j in self.judgements if not j.agrees or j.operator in self.uncompared)
         return render(replace(self, judgements=tuple(wrong)))
 
     def to_json(self) -> dict[str, Any]:
@@ -93,7 +104,7 @@ class Request:
     # (file, operator) pairs.
     subjects: tuple[tuple[str, str], ...]
     stand_in: bool | None = None
-    # On the first SoC a case may refuse only where it says so.
+    # Whether the cases were written for this SoC: there a call is refused only where its case says so.
     primary: bool = True
 
     def to_json(self) -> dict[str, Any]:

@@ -6,15 +6,20 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from opkit.audit.protocol import CRASHES, Comparison, HostReport, Judgement, Request
 from opkit.errors import OpkitError
+from opkit.files import data_directory
 from opkit.model.operator import OpFile
 from opkit.processes import run_worker
+from opkit.shape.environment import soc_family
 
 # The oldest CANN for which torch_npu takes every operator that has a rule.
 CANN = "9.0.0"
+# The SoC for which the shipped cases were written.
+_SHIPPED_FOR = "910B"
 # Called with (finished operators, all operators, what is judged).
 Progress = Callable[[int, int, str], None]
 
@@ -76,6 +81,8 @@ def judge_host(
 ) -> HostReport:
     """Compare the rules of some files with the installed wheel's host code, on every SoC.
 
+    What cases say about refusal holds on the SoC they were written for: 910B for those that ship, else the
+    first one. On another SoC a call may be refused, or taken, by both.
     Raises OpkitError when nothing can be judged: an operator that no file has, no torch_npu, an unknown SoC.
     """
     from opkit.prove.plan import is_selected
@@ -90,9 +97,9 @@ def judge_host(
     for name in operators:
         if not any(is_selected((name,), spec) for spec in known):
             raise OpkitError(f"no rule file has an operator {name}", "check the name given to --op")
+    home = soc_family(_written_for(files, socs))
     collectors = [
-        _Collector(Request(soc, cann, namespace, subjects, stand_in, primary=index == 0))
-        for index, soc in enumerate(socs)
+        _Collector(Request(soc, cann, namespace, subjects, stand_in, soc_family(soc) == home)) for soc in socs
     ]
 
     def report(what: str) -> None:
@@ -105,6 +112,12 @@ def judge_host(
     return _assemble(collectors, {(f.path, s.name): s.mark.line for f in files for s in f.operators})
 
 
+def _written_for(files: Sequence[OpFile], socs: Sequence[str]) -> str:
+    """Name the SoC whose refusals the cases tell."""
+    shipped = data_directory("yaml_schemas").resolve()
+    return _SHIPPED_FOR if all(Path(f.path).resolve().is_relative_to(shipped) for f in files) else socs[0]
+
+
 def _assemble(collectors: Sequence[_Collector], lines: Mapping[tuple[str, str], int]) -> HostReport:
     runtime = next((c.runtime for c in collectors if c.runtime), {})
     judgements = tuple(
@@ -114,6 +127,7 @@ def _assemble(collectors: Sequence[_Collector], lines: Mapping[tuple[str, str], 
             collector.request.soc,
             tuple(collector.found[file, operator]),
             lines[file, operator],
+            collector.request.primary,
         )
         for file, operator in collectors[0].request.subjects
         for collector in collectors

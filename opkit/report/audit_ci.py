@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from opkit.audit.findings import CAN, CANNOT, Survey
 from opkit.audit.ledger import Difference
-from opkit.audit.protocol import AGREES, GOOD, HostReport, Judgement
+from opkit.audit.protocol import GOOD, HostReport, Judgement
 from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.report import diagnostics
 
@@ -59,10 +59,9 @@ def survey_rows(survey: Survey, differences: Sequence[Difference] = ()) -> list[
 def host_rows(report: HostReport) -> list[Row]:
     """List each call of host and rule, and operators of which nothing could be compared."""
     rows = [row for judgement in report.judgements for row in _calls(judgement)]
-    compared = {j.operator for j in report.judgements if j.counts[AGREES]}
     differing = {j.operator for j in report.judgements if not j.agrees}
     for judgement in {j.operator: j for j in report.judgements}.values():
-        if judgement.operator not in compared | differing:
+        if judgement.operator in report.uncompared - differing:
             text = "refused every call on every SoC, so nothing was compared"
             rows.append(Row(judgement.operator, "compared", "failed", "not-compared", text, _mark(judgement)))
     return rows

@@ -1,4 +1,4 @@
-"""What a case says about refusal holds for the call as written, on the first SoC."""
+"""What a case says about refusal holds for the call as written, on the SoC it was written for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from opkit.audit.protocol import HostReport
 from opkit.audit.run import judge_host
 from opkit.prove.plan import read
+from opkit.testing import judge as shipped
 
 RULE = """
 custom:
@@ -64,3 +65,24 @@ def test_a_case_that_should_be_refused_and_is_not_is_reported(tmp_path: Path) ->
 def test_a_case_that_is_refused_unexpectedly_is_reported(tmp_path: Path) -> None:
     report = judge(tmp_path, RULE.replace("DIM", "5").replace("RAISES", "false"), "910B")
     assert verdicts(report)[0] == "host raises"
+
+
+def test_refusals_of_shipped_cases_hold_on_the_soc_they_were_written_for() -> None:
+    names = ("npu_silu_", "npu_rotary_mul_backward")
+    other = shipped("torch_npu", operators=names, socs=("950",))
+    # Of the first every call is refused there, by both; of the second a case marked `raises` is taken.
+    assert other.agrees, other.explain()
+    assert other.elsewhere == {"npu_silu_"}
+    marked = shipped("torch_npu", operators=names, socs=("910B",))
+    assert marked.agrees, marked.explain()
+    assert not marked.elsewhere
+
+
+def test_the_same_cases_in_a_file_of_ones_own_were_written_for_the_soc_asked(tmp_path: Path) -> None:
+    taken = judge(tmp_path, WITH_FLAGS, "950")
+    assert not taken.agrees
+    refused = judge(
+        tmp_path, WITH_FLAGS.replace("trans: false, raises: true", "trans: true, raises: true"), "950"
+    )
+    assert not refused.agrees
+    assert refused.uncompared == {"npu_giou"}
