@@ -12,7 +12,7 @@ from opkit.model.diagnostic import Diagnostic, Mark, Severity
 from opkit.read import anchors
 from opkit.read.cut import join_cut
 from opkit.read.source import Place, SourceText
-from opkit.read.tokens import FULL_WIDTH, in_ascii
+from opkit.read.yaml_errors import locate
 
 SYNTAX = "OPK002"
 DUPLICATE_KEY = "OPK003"
@@ -77,48 +77,10 @@ class Document:
     def _report_yaml_error(self, error: yaml.YAMLError) -> None:
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         context = getattr(error, "context", None)
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        opened = getattr(error, "context_mark", None)
-        # Where a quote or bracket was opened tells more than where the file ends or goes on.
-        bracket = ""
-        if opened is not None and "did not find expected ','" in str(problem):
-            if mark is not None and self._is_past(opened.line, mark.line):
-                mark, bracket = opened, self.text[opened.index]
-        elif opened is not None and "unexpected end of stream" in str(problem):
-            mark = opened
-        place = Mark(self.path, 1, 1)
-        if mark is not None:
-            place = Mark(self.path, mark.line + 1, mark.column + 1)
-        elif isinstance(getattr(error, "position", None), int):
-            # A ReaderError: a character YAML does not allow. libyaml counts bytes there.
-            before = self.text.encode("utf-8", "surrogatepass")[: error.position].decode("utf-8", "ignore")  # type: ignore[attr-defined]
-            place = Mark(self.path, before.count("\n") + 1, len(before) - before.rfind("\n"))
+        place, help = locate(self.text, error)
+        line, column = place or (0, 0)
         message = f"not valid YAML: {context + ': ' if context else ''}{problem}"
-        help = self._yaml_help(str(problem), place) if mark is not None else ""
-        self.report(SYNTAX, message, place, f"close the `{bracket}`" if bracket else help)
-
-    def _is_past(self, opened: int, line: int) -> bool:
-        """Tell whether a line is one that what was opened on an earlier line cannot reach into."""
-        lines = [*self.text.split("\n"), ""]
-        first, last = lines[opened], lines[min(line, len(lines) - 1)]
-        return line > opened and len(last) - len(last.lstrip()) <= len(first) - len(first.lstrip())
-
-    def _yaml_help(self, problem: str, place: Mark) -> str:
-        """Tell what to do about a syntax error of YAML at a place."""
-        quotes = "put values that contain , : # [ ] { } in quotes"
-        lines = self.text.split("\n")[max(place.line - 2, 0) : place.line]
-        wide = next((char for line in lines for char in line.partition("#")[0] if char in FULL_WIDTH), "")
-        if wide:
-            return in_ascii(wide)
-        if "another document" in problem:
-            return "keep one document: remove the `---`"
-        if "end of stream" in problem:
-            return "close the quote"
-        if "mapping values" in problem:
-            return f"put a space after the `:` of each key, and {quotes}"
-        if "\t" in problem or "token" in problem:
-            return f"indent with spaces, and {quotes}"
-        return quotes
+        self.report(SYNTAX, message, Mark(self.path, line + 1, column + 1), help)
 
     def report(
         self,

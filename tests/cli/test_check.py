@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -187,3 +188,31 @@ def test_explain_proposes_only_the_same_number(code: str, slip: str) -> None:
     assert result.exit_code == 2
     assert ("did you mean" in result.output) == bool(slip)
     assert slip in result.output
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_behind_the_output_is_said(tmp_path: Path) -> None:
+    (tmp_path / "ops.yaml").write_text("custom: hello\n")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "opkit", "check", tmp_path / "ops.yaml"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (2, "error: cannot write the output: No space left on device\n")
+
+
+def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "ops.yaml"
+    os.mkfifo(pipe)
+    checking = subprocess.Popen(
+        [sys.executable, "-m", "opkit", "check", pipe],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    pipe.write_text("custom: hello\n")
+    out, _ = checking.communicate(timeout=60)
+    assert out.startswith("OPK004 error: `custom` is a list of operators")
