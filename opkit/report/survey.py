@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from opkit.audit.findings import CAN, GRAPHS, Finding, Survey
 
 WIDTH = 100
+# Names shown for a reason: `-v` has them all.
+MOST = 12
 
 
 def render(survey: Survey, width: int = WIDTH, verbose: bool = False) -> str:
@@ -41,7 +43,8 @@ def _graph(survey: Survey, graph: str, width: int) -> Iterator[str]:
     order = ("can enter", "unknown", "cannot")
     for (kind, reason), names in sorted(groups.items(), key=lambda g: (order.index(g[0][0]), -len(g[1]))):
         yield f"  {len(names)} {kind}: {reason}" if kind != CAN else f"  {len(names)} {kind} {reason}"
-        yield textwrap.fill(", ".join(names), width, initial_indent="      ", subsequent_indent="      ")
+        shown = names if len(names) <= MOST + 1 else [*names[:MOST], f"and {len(names) - MOST} more (-v)"]
+        yield textwrap.fill(", ".join(shown), width, initial_indent="      ", subsequent_indent="      ")
 
 
 def _totals(survey: Survey) -> Iterator[str]:

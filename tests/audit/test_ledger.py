@@ -10,7 +10,7 @@ import pytest
 from opkit.audit.findings import CAN, CANNOT, UNKNOWN, Finding, Survey, judged
 from opkit.audit.ledger import differences, read, write
 from opkit.errors import OpkitError
-from opkit.report.survey import render
+from opkit.report.survey import MOST, render
 
 GOOD = Finding(
     name="npu::good",
@@ -111,3 +111,12 @@ def test_the_report_names_reasons_and_totals() -> None:
     assert "1 cannot: it has no Meta kernel\n      npu::bad" in text
     assert "npugraph_ex: 1 can enter, 2 cannot, 0 unknown" in text
     assert "ge: 2 can enter, 1 cannot, 0 unknown" in text
+
+
+def test_the_report_shows_some_names_of_a_reason_and_counts_the_rest() -> None:
+    names = [f"npu::bad{number}" for number in range(MOST + 2)]
+    found = survey(*(finding(name=name, meta="none") for name in names))
+    text = " ".join(render(found).split())
+    assert f"{names[0]}, " in text
+    assert f"{names[MOST - 1]}, and 2 more (-v)" in text
+    assert f"{names[-1]}: Meta none" in render(found, verbose=True)
