@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import platform
@@ -132,7 +133,7 @@ def _build(target: Path, compiler: str, wheels: Wheels, own_kernels: Sequence[st
     except OSError as error:
         raise BuildError(
             f"cannot build the stand-in in {target.parent}: {error.strerror or error}",
-            "free some space there (a build takes 20 MB), or set OPKIT_CACHE_DIR to another directory",
+            "free some space there (a build takes 20 MB) and in /tmp, or set OPKIT_CACHE_DIR elsewhere",
         ) from error
     finally:
         if work is not None:
@@ -192,8 +193,12 @@ def _link_thin(compiler: str, work: Path, library: str, empty: Path) -> None:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    plain = {**os.environ, "LC_ALL": "C"}  # messages that can be recognised
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
     if done.returncode:
+        full = os.strerror(errno.ENOSPC)
+        if full in done.stderr:
+            raise OSError(errno.ENOSPC, full)
         said = [
             line for line in done.stderr.splitlines() if "error" in line.lower()
         ] or done.stderr.splitlines()

@@ -10,14 +10,16 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from standin_process import environment, run_python
 
 from opkit.cann import build
-from opkit.cann.cache import MANIFEST, is_whole, prune, write_manifest
+from opkit.cann.cache import MANIFEST, is_whole, locked, prune, write_manifest
 from opkit.cann.errors import BuildError
 from opkit.cann.wheels import Wheel, Wheels, find_wheel
 
@@ -87,13 +89,17 @@ def test_a_cache_that_cannot_be_written_is_named(fake_wheels: Wheels, cache: Pat
 def test_a_build_outlives_its_compiler(
     fake_wheels: Wheels, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiler = build.find_compiler()
-    assert compiler
-    done = cache / f"standin-{build._wheel_key(fake_wheels, ())}-{build._compiler_key(compiler)}"
+    done = _place(cache, fake_wheels)
     _fake_build(done)
     monkeypatch.setenv("PATH", "")
     assert build.library_directory(fake_wheels) == done
     assert build.find_build(fake_wheels, ("aclnnMine",)) is None
+
+
+def _place(cache: Path, wheels: Wheels) -> Path:
+    compiler = build.find_compiler()
+    assert compiler
+    return cache / f"standin-{build._wheel_key(wheels, ())}-{build._compiler_key(compiler)}"
 
 
 def _fake_build(directory: Path) -> None:
@@ -126,6 +132,79 @@ def test_the_cache_is_private(fake_wheels: Wheels, cache: Path, monkeypatch: pyt
         build.library_directory(fake_wheels)
 
 
+def test_a_finished_build_that_everybody_could_have_changed_is_refused(
+    fake_wheels: Wheels, cache: Path
+) -> None:
+    done = _place(cache, fake_wheels)
+    _fake_build(done)
+    for directory in (cache, done):
+        assert build.library_directory(fake_wheels) == done
+        mode = directory.stat().st_mode
+        directory.chmod(0o777)
+        with pytest.raises(BuildError, match="everybody may write"):
+            build.library_directory(fake_wheels)
+        with pytest.raises(BuildError, match="everybody may write"), locked(directory / "new"):
+            pass
+        directory.chmod(mode)
+
+
+def test_a_corrupt_build_is_built_again(
+    fake_wheels: Wheels, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = _place(cache, fake_wheels)
+    _fake_build(done)
+    (done / build.CORE).write_bytes(b"libraru")
+
+    def compiled(work: Path, *_: object) -> tuple[str, ...]:
+        (work / build.CORE).write_bytes(b"library")
+        return (build.CORE,)
+
+    monkeypatch.setattr(build, "_build_in", compiled)
+    assert build.library_directory(fake_wheels) == done
+    assert is_whole(done)
+    monkeypatch.delattr(build, "_build_in")  # and not a third time
+    assert build.library_directory(fake_wheels) == done
+
+
+def test_one_of_two_builders_waits_and_takes_what_the_other_built(
+    fake_wheels: Wheels, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built, waiting = [], threading.Barrier(2)
+
+    def compiled(work: Path, *_: object) -> tuple[str, ...]:
+        built.append(work)
+        time.sleep(0.3)
+        (work / build.CORE).write_bytes(b"library")
+        return (build.CORE,)
+
+    def nothing_yet(*_: object) -> None:
+        waiting.wait(timeout=60)  # both have looked before one of them builds
+
+    monkeypatch.setattr(build, "_build_in", compiled)
+    monkeypatch.setattr(build, "find_build", nothing_yet)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(build.library_directory, [fake_wheels] * 2)
+    assert first == second
+    assert is_whole(first)
+    assert len(built) == 1
+
+
+def test_what_a_killed_build_left_goes_with_the_next_one(
+    fake_wheels: Wheels, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = _place(cache, fake_wheels)
+    (cache / f"{done.name}.building-killed").mkdir(parents=True, mode=0o700)
+
+    def compiled(work: Path, *_: object) -> tuple[str, ...]:
+        (work / build.CORE).write_bytes(b"library")
+        assert not is_whole(done)
+        return (build.CORE,)
+
+    monkeypatch.setattr(build, "_build_in", compiled)
+    assert build.library_directory(fake_wheels) == done
+    assert [path.name for path in cache.iterdir() if path.is_dir()] == [done.name]
+
+
 def test_the_cache_of_another_user_is_refused(
     fake_wheels: Wheels, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +224,22 @@ def test_a_full_disk_is_said(fake_wheels: Wheels, cache: Path, monkeypatch: pyte
     with pytest.raises(BuildError, match="No space left") as caught:
         build.library_directory(fake_wheels)
     assert "free some space" in caught.value.help
+
+
+def test_a_disk_that_fills_up_under_the_compiler_is_said(
+    fake_wheels: Wheels, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tmp_path / "cxx"
+    compiler.write_text(
+        "#!/bin/sh\necho 'ld: final link failed: No space left on device' >&2\n"
+        "echo 'collect2: error: ld returned 1 exit status' >&2\nexit 1\n"
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    with pytest.raises(BuildError, match="No space left") as caught:
+        build.library_directory(fake_wheels)
+    assert "free some space" in caught.value.help
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]
 
 
 def test_old_builds_go_and_those_in_use_stay(cache: Path) -> None:
