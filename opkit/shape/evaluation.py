@@ -5,7 +5,7 @@ What is evaluated is the Python that `opkit.shape.printing` prints, so a rule ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -44,6 +44,12 @@ def _namespace() -> dict[str, Any]:
     text = "from __future__ import annotations\n" + "\n\n".join(library_functions(library_names()))
     exec(compile(text, "opkit/shape/library.py", "exec"), names)
     return names
+
+
+def library_function(name: str) -> Callable[..., Any]:
+    """Give a function of the library, made of the text that generated modules get."""
+    function: Callable[..., Any] = _namespace()[name]
+    return function
 
 
 def evaluate(expression: Expression, scope: Scope, values: Mapping[str, Any], want: str = "value") -> Any:

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from opkit.registration.dtypes import check_dtypes, dtype_from_int
+
 # input_layout -> how the query is laid out, and how the result is. H is heads times head dim.
 LAYOUTS = {
     "BSH": ("BSH", "BSH"),
@@ -27,23 +29,8 @@ LAYOUTS = {
     "NTD_TND": ("NTD", "TND"),
     "NSD": ("NSD", "NSD"),
 }
-# Dtypes by CANN's number; torch_npu adds 256 to it where torch's own numbers are taken as well.
-ACL_DTYPES = {
-    0: "float32", 1: "float16", 2: "int8", 3: "int32", 4: "uint8", 6: "int16", 7: "uint16", 8: "uint32",
-    9: "int64", 10: "uint64", 11: "float64", 12: "bool", 16: "complex64", 17: "complex128", 27: "bfloat16",
-    33: "complex32", 34: "uint8", 35: "float8_e5m2", 36: "float8_e4m3fn", 37: "float8_e8m0fnu", 38: "uint8",
-    39: "uint8", 40: "float4_e2m1fn_x2", 41: "uint8",
-}  # fmt: skip
-TORCH_DTYPES = {
-    0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64",
-    8: "complex32", 9: "complex64", 10: "complex128", 11: "bool", 15: "bfloat16", 23: "float8_e5m2",
-    24: "float8_e4m3fn", 27: "uint16", 28: "uint32", 29: "uint64", 44: "float8_e8m0fnu",
-    45: "float4_e2m1fn_x2",
-}  # fmt: skip
-HIFLOAT8, FLOAT4_E2M1, FLOAT4_E1M2 = 290, 296, 297
-ACL_OFFSET = 256
-# torch's ScalarType numbers end here.
-TORCH_NUMBERS = 48
+# Numbers of dtypes that lie in bytes; those of 4 bits lie there in pairs.
+HIFLOAT8, FLOAT4 = 290, (45, 296, 297)
 
 
 def npu_fused_infer_attention_score_infer_output(
@@ -89,19 +76,19 @@ def npu_fused_infer_attention_score_v2_infer_output(
     packed = 1
     if value.dtype == torch.int32:
         packed = 8
-    elif _number(value_dtype) in (FLOAT4_E2M1, FLOAT4_E1M2):
+    elif _number(value_dtype) in FLOAT4:
         packed = 2
     heads = (num_query_heads, num_key_value_heads)
     attention, lse = _sizes(query, value, input_layout, heads, block_table is not None, packed)
     dtype = query.dtype
     if quant_scale_out is not None:
-        dtype = torch.int8 if out_dtype is None else _dtype(out_dtype)
+        dtype = torch.int8 if out_dtype is None else dtype_from_int(out_dtype)
     elif query.dtype in (torch.int8, torch.float8_e4m3fn) or (
         query.dtype == torch.uint8 and _number(query_dtype) == HIFLOAT8
     ):
         # An out_dtype counts only here and above.
         dtype = torch.float16 if query_rope is None else query_rope.dtype
-        dtype = dtype if out_dtype is None else _dtype(out_dtype)
+        dtype = dtype if out_dtype is None else dtype_from_int(out_dtype)
     return _results(query, attention, dtype, lse, return_softmax_lse)
 
 
@@ -148,15 +135,6 @@ def _results(
 
 
 def _number(dtype: int | None) -> int | None:
-    """A dtype's number, which must be one of torch's or above."""
-    torch._check(
-        dtype is None or 0 <= dtype < TORCH_NUMBERS or dtype >= ACL_OFFSET,
-        lambda: f"{dtype} is the number of no dtype",
-    )
+    """A dtype's number, which must be one that torch_npu knows."""
+    check_dtypes(dtype)
     return dtype
-
-
-def _dtype(number: int) -> torch.dtype:
-    name = TORCH_DTYPES.get(number) or ACL_DTYPES.get(number - ACL_OFFSET)
-    torch._check(name is not None and hasattr(torch, name), lambda: f"{number} is the number of no dtype")
-    return getattr(torch, str(name))  # type: ignore[no-any-return]

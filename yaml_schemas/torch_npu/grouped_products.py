@@ -7,31 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from opkit.registration.dtypes import check_dtypes, dtype_from_int
 from opkit.registration.machine import soc_at_least
 
 # Numbers of torch_npu's dtypes: two of 4 bits, one of 8, and that of the scales of blocks.
 _FLOAT4 = (296, 297)
 _HIFLOAT8, _FLOAT4_E2M1, _BLOCK_SCALE = 290, 296, 293
 _FLOAT8 = (23, 24, 291, 292)
-_DTYPES = {
-    0: torch.uint8,
-    1: torch.int8,
-    3: torch.int32,
-    4: torch.int64,
-    5: torch.float16,
-    6: torch.float32,
-    7: torch.float64,
-    15: torch.bfloat16,
-    23: torch.float8_e5m2,
-    24: torch.float8_e4m3fn,
-    290: torch.uint8,
-    291: torch.float8_e5m2,
-    292: torch.float8_e4m3fn,
-    293: getattr(torch, "float8_e8m0fnu", torch.uint8),
-    # Before torch 2.8, which lacks the type, bytes are what torch_npu stores it in, too.
-    296: getattr(torch, "float4_e2m1fn_x2", torch.uint8),
-    297: torch.uint8,
-}
 _PER_INT32 = 8
 _BLOCKS = 64
 
@@ -64,7 +46,8 @@ def npu_grouped_matmul(
     """A product for each group, or all of them under each other."""
     split = _split(x, weight, split_item)
     torch._check(group_type in (-1, 0, 2), lambda: f"group_type must be -1, 0 or 2, but is {group_type}")
-    dtype = x[0].dtype if output_dtype is None else _dtype(output_dtype)
+    check_dtypes(x_dtype, weight_dtype, scale_dtype, per_token_scale_dtype)
+    dtype = x[0].dtype if output_dtype is None else dtype_from_int(output_dtype)
     stacked = len(weight) == 1 and weight[0].dim() == 3
     count = weight[0].size(0) if stacked else len(weight)
     if split < 2:
@@ -177,16 +160,21 @@ def npu_grouped_matmul_swiglu_quant_v2(
     torch._check(known, lambda: f"x_dtype and weight_dtype cannot be {numbers}")
     known = not soc_at_least("950") or dequant_dtype in (None, 1, 5, 6, 15)
     torch._check(known, lambda: f"dequant_dtype cannot be {dequant_dtype}")
-    rows, columns = x.size(0), (weight if soc_at_least("950") else weight_scale)[0].size(-1)
+    check_dtypes(quant_dtype, dequant_dtype if weight_scale_dtype is not None else None)
+    rows, columns = x.size(0), weight_scale[0].size(-1)
+    if soc_at_least("950"):
+        # The host reads a dim 2 of any weight; it finds 0 where there is none.
+        columns = weight[0].size(2) if weight[0].dim() > 2 else 0
     if weight_scale_dtype is None:
         torch._check(quant_dtype is not None, lambda: "quant_dtype must be given")
         narrow = quant_dtype in (*_FLOAT8, _HIFLOAT8)
-        dtype = _dtype(quant_dtype or 0) if narrow else torch.int8
+        dtype = dtype_from_int(quant_dtype or 0) if narrow else torch.int8
         return x.new_empty([rows, columns // 2], dtype=dtype), x.new_empty([rows], dtype=torch.float32)
-    dtype = x.dtype if quant_dtype is None else _dtype(quant_dtype)
+    torch._check(weight[0].dim() == 3, lambda: "weight must have 3 dims where its scales are of blocks")
+    dtype = x.dtype if quant_dtype is None else dtype_from_int(quant_dtype)
     float4 = all(number in _FLOAT4 for number in numbers)
     columns = (columns * 2 if float4 and not _transposed(weight[0]) else columns) // 2
-    scale = x.new_empty([rows, (columns + _BLOCKS - 1) // _BLOCKS, 2], dtype=_DTYPES[293])
+    scale = x.new_empty([rows, (columns + _BLOCKS - 1) // _BLOCKS, 2], dtype=dtype_from_int(_BLOCK_SCALE))
     columns = columns // 2 if float4 and quant_dtype not in _FLOAT8 else columns
     return x.new_empty([rows, columns], dtype=dtype), scale
 
@@ -221,14 +209,12 @@ def npu_grouped_matmul_finalize_routing(
     known = all(number in (None, _HIFLOAT8, _FLOAT4_E2M1) for number in (x_dtype, w_dtype))
     torch._check(known, lambda: f"x_dtype and w_dtype cannot be {x_dtype} and {w_dtype}")
     _check_scales(scale_dtype, pertoken_scale_dtype)
+    named = ((x, x_dtype), (w, w_dtype), (scale, scale_dtype), (pertoken_scale, pertoken_scale_dtype))
+    bytes_ = all(t is None or number is None or t.element_size() == 1 for t, number in named)
+    torch._check(bytes_, lambda: "what is given a dtype by its number must lie in bytes")
     columns = w.size(2)
     if w.dtype == torch.int32:
         columns = columns * _PER_INT32
     elif x_dtype == w_dtype == _FLOAT4_E2M1 and not _transposed(w):
         columns = columns * 2
     return x.new_empty([output_bs or x.size(0), columns], dtype=torch.float32)
-
-
-def _dtype(number: int) -> torch.dtype:
-    torch._check(number in _DTYPES, lambda: f"no result has dtype {number}")
-    return _DTYPES[number]

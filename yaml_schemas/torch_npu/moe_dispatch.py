@@ -7,28 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from opkit.registration.dtypes import check_dtypes, dtype_from_int
 from opkit.registration.machine import soc_at_least
 
-_FLOAT4 = (296, 297)
-_DTYPES = {
-    0: torch.uint8,
-    1: torch.int8,
-    3: torch.int32,
-    4: torch.int64,
-    5: torch.float16,
-    6: torch.float32,
-    7: torch.float64,
-    15: torch.bfloat16,
-    23: torch.float8_e5m2,
-    24: torch.float8_e4m3fn,
-    290: torch.uint8,
-    291: torch.float8_e5m2,
-    292: torch.float8_e4m3fn,
-    293: getattr(torch, "float8_e8m0fnu", torch.uint8),
-    # Before torch 2.8, which lacks the type, bytes are what torch_npu stores it in, too.
-    296: getattr(torch, "float4_e2m1fn_x2", torch.uint8),
-    297: torch.uint8,
-}
+_FLOAT4, _BLOCK_SCALE = (296, 297), 293
 _INDICES = 128
 
 
@@ -67,6 +49,7 @@ def npu_moe_distribute_dispatch_v2(
     torch._check(0 <= ep_rank_id < ep_world_size, lambda: f"there is no rank {ep_rank_id}")
     _check_shared(shared_expert_num, shared_expert_rank_num, ep_world_size)
     torch._check(expert_token_nums_type in (0, 1), lambda: "expert_token_nums_type must be 0 or 1")
+    check_dtypes(y_dtype, x_dtype, scales_dtype)
     tokens, width, k = x.size(0), x.size(1), expert_ids.size(1)
     everywhere = global_bs or tokens * ep_world_size
     shared = expert_shard_type == 0 and ep_rank_id < shared_expert_rank_num
@@ -84,7 +67,7 @@ def npu_moe_distribute_dispatch_v2(
     packed = y_dtype in _FLOAT4 and scales is None
     torch._check(not packed or width % 2 == 0, lambda: "the last dim of x must be even for a 4-bit y_dtype")
     dtype = x.dtype if quant_mode == 0 else torch.int8
-    dtype = dtype if y_dtype is None else _dtype(y_dtype)
+    dtype = dtype if y_dtype is None else dtype_from_int(y_dtype)
     counts = ep_world_size * experts * (2 if tp_world_size == 2 else 1)
     if expert_scales is not None and not soc_at_least("950"):
         counts = ep_world_size * experts + everywhere * 2 * k * (ep_world_size // 8)
@@ -109,10 +92,10 @@ def _scales(x: Tensor, scales: Tensor | None, rows: Any, quant_mode: int, scales
     """A scale for each row; from 950 on one for each block of columns, or those given."""
     size, dtype, width = [rows], torch.float32, x.size(1)
     if quant_mode in (4, 5):
-        dtype = _DTYPES[293]
+        dtype = dtype_from_int(_BLOCK_SCALE)
     elif quant_mode == 0 and x.dtype not in (torch.float16, torch.bfloat16):
         dtype = torch.float32 if scales is None else scales.dtype
-        dtype = dtype if scales_dtype is None else _dtype(scales_dtype)
+        dtype = dtype if scales_dtype is None else dtype_from_int(scales_dtype)
     if soc_at_least("950"):
         if quant_mode == 0 and scales is not None:
             torch._check(scales.dim() > 1, lambda: "scales must have 2 dims")
@@ -122,8 +105,3 @@ def _scales(x: Tensor, scales: Tensor | None, rows: Any, quant_mode: int, scales
         elif quant_mode in (4, 5):
             size.append((width + 63) // 64 * 2)
     return x.new_empty(size, dtype=dtype)
-
-
-def _dtype(number: int) -> torch.dtype:
-    torch._check(number in _DTYPES, lambda: f"no result has dtype {number}")
-    return _DTYPES[number]

@@ -6,31 +6,13 @@ from typing import Any
 
 import torch
 
+from opkit.registration.dtypes import dtype_from_int
 from opkit.registration.machine import soc_at_least
 
-# Numbers of dtypes whose elements are smaller than a byte.
-_INT4, _FLOAT4 = 16, 296
+# Numbers of dtypes.
+_INT4, _FLOAT4, _PAIRS = 16, (45, 296), (296, 297)
+_FLOAT6, _FLOAT8 = (294, 295), (290, 291, 292)
 _BLOCK = 32
-_DTYPES = {
-    0: torch.uint8,
-    1: torch.int8,
-    2: torch.int16,
-    3: torch.int32,
-    4: torch.int64,
-    5: torch.float16,
-    6: torch.float32,
-    15: torch.bfloat16,
-    23: torch.float8_e5m2,
-    24: torch.float8_e4m3fn,
-    # 256 + the number of CANN's aclDataType.
-    256: torch.float32,
-    257: torch.float16,
-    258: torch.int8,
-    283: torch.bfloat16,
-    290: torch.uint8,
-    291: torch.float8_e5m2,
-    292: torch.float8_e4m3fn,
-}
 
 
 def npu_transpose_batchmatmul(
@@ -75,12 +57,10 @@ def npu_transpose_quant_batchmatmul(
     """A product of quantized matrices for each batch, with the batches after the rows."""
     order, weights = list(perm_x1 or (1, 0, 2)), list(perm_x2 or (0, 1, 2))
     size = _product(x1, x2, order, weights, batch_split_factor, False)
-    return x1.new_empty(size, dtype=_dtype(dtype))
-
-
-def _dtype(number: int) -> torch.dtype:
-    torch._check(number in _DTYPES, lambda: f"no result has dtype {number}")
-    return _DTYPES[number]
+    known = all(number in (None, *_FLOAT8) for number in (x1_dtype, x2_dtype))
+    torch._check(known, lambda: f"x1_dtype and x2_dtype cannot be {x1_dtype} and {x2_dtype}")
+    torch._check(dtype not in _FLOAT6, lambda: f"dtype cannot be {dtype}")
+    return x1.new_empty(size, dtype=dtype_from_int(dtype))
 
 
 def _product(
@@ -131,12 +111,12 @@ def npu_rotate_quant(
     place = -1 if axis is None else axis
     torch._check(-x.dim() <= place < x.dim(), lambda: f"x has no dim {place}")
     torch._check(not transpose_y, lambda: "transpose_y must be False")
-    packed = {_INT4: 8, _FLOAT4: 2}.get(dst_dtype or 0, 1)
+    packed = 8 if dst_dtype == _INT4 else 2 if dst_dtype in _FLOAT4 else 1
     torch._check(x.size(-1) % packed == 0, lambda: f"the last dim of x must be divisible by {packed}")
-    narrow = {None: torch.int8, _INT4: torch.int32, _FLOAT4: torch.uint8}
-    kind = narrow[dst_dtype] if dst_dtype in narrow else _dtype(dst_dtype or 0)
+    narrow = {None: torch.int8, _INT4: torch.int32, **dict.fromkeys(_FLOAT4, torch.uint8)}
+    kind = narrow[dst_dtype] if dst_dtype in narrow else dtype_from_int(dst_dtype or 0)
     y = x.new_empty([*x.shape[:-1], x.size(-1) // packed], dtype=kind)
-    if dst_dtype != _FLOAT4 and kind not in (torch.float8_e5m2, torch.float8_e4m3fn):
+    if dst_dtype not in _FLOAT4 and kind not in (torch.float8_e5m2, torch.float8_e4m3fn):
         return y, x.new_empty([x.size(0)], dtype=torch.float32)
     size = [*x.shape, 2]
     dim = place % x.dim()
@@ -167,9 +147,10 @@ def npu_dequant_swiglu_quant(
     size, kind, dim = list(x.shape), torch.int8, -1
     if soc_at_least("950"):
         dim = -1 if activate_dim is None else activate_dim
-        kind = torch.int8 if dst_type is None else torch.uint8 if dst_type == _FLOAT4 else _dtype(dst_type)
+        narrow = {None: torch.int8, **dict.fromkeys(_PAIRS, torch.uint8)}
+        kind = narrow[dst_type] if dst_type in narrow else dtype_from_int(dst_type or 0)
     size[dim] = size[dim] // 2
     scale = size[:-1]
-    if kind == torch.uint8 and dst_type == _FLOAT4:
+    if soc_at_least("950") and dst_type in _PAIRS:
         size[-1] = size[-1] // 2
     return x.new_empty(size, dtype=kind), x.new_empty(scale, dtype=torch.float32)
