@@ -40,7 +40,7 @@ class Judgement:
     comparisons: tuple[Comparison, ...]
     # Where the rule begins in its file.
     line: int = 1
-    # Whether the cases were written for this SoC, so that what they say about refusal holds.
+    # Whether the cases were written for this SoC, and the rule does not say that it has no such operator.
     primary: bool = True
 
     @property
@@ -75,7 +75,7 @@ class HostReport:
 
     @property
     def elsewhere(self) -> frozenset[str]:
-        """Name the operators that host and rule refuse on every SoC asked, none being that of the cases."""
+        """Name the operators that host and rule refuse on every SoC asked, none being meant to have them."""
         return frozenset(j.operator for j in self.judgements) - self._compared - self.uncompared
 
     @property

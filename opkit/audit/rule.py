@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from opkit.errors import OpkitError
+from opkit.model.expression import Binary, Expression, Name
 from opkit.model.operator import OpFile, OpSpec
 from opkit.shape import Environment
-from opkit.shape.environment import soc_family
+from opkit.shape.environment import holds, soc_family
+from opkit.shape.errors import RuleError
 
 
 def rule_function(
@@ -42,6 +44,27 @@ def is_refused(spec: OpSpec, soc: str | None) -> bool:
     The check is in every wrapper that torch_npu 2.13 generates; its first SoC without aclop is Ascend950.
     """
     return bool(spec.acl_op and not spec.op_api and soc and soc_family(soc) == "950")
+
+
+def is_absent(spec: OpSpec, soc: str) -> bool:
+    """Tell whether the entry says that this SoC has no such operator: no kernel, or a requirement of it."""
+    requirements = spec.meta.require if spec.meta is not None else ()
+    return is_refused(spec, soc) or any(_excludes(item.condition, soc) for item in requirements)
+
+
+def _excludes(condition: Expression, soc: str) -> bool:
+    """Tell whether a condition asks for nothing but the SoC, and for another one."""
+    if not (
+        isinstance(condition, Binary) and isinstance(condition.left, Name) and condition.left.name == "soc"
+    ):
+        return False
+    try:
+        return not holds(
+            "soc", condition.operator, condition.right, Environment(soc_version=soc), condition.mark
+        )
+    except RuleError:
+        # The rule is no use, which is what the judgement says.
+        return False
 
 
 def _alone(spec: OpSpec, op_file: OpFile) -> OpFile:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from opkit.audit.protocol import CRASHES, Comparison, HostReport, Judgement, Request
+from opkit.audit.rule import is_absent
 from opkit.errors import OpkitError
 from opkit.files import data_directory
-from opkit.model.operator import OpFile
+from opkit.model.operator import OpFile, OpSpec
 from opkit.processes import run_worker
 from opkit.shape.environment import soc_family
 
@@ -109,7 +110,7 @@ def judge_host(
     with ThreadPoolExecutor(max_workers=min(len(collectors), os.cpu_count() or 1)) as pool:
         for future in [pool.submit(_run, collector, timeout, report) for collector in collectors]:
             future.result()
-    return _assemble(collectors, {(f.path, s.name): s.mark.line for f in files for s in f.operators})
+    return _assemble(collectors, {(f.path, s.name): s for f in files for s in f.operators})
 
 
 def _written_for(files: Sequence[OpFile], socs: Sequence[str]) -> str:
@@ -118,7 +119,7 @@ def _written_for(files: Sequence[OpFile], socs: Sequence[str]) -> str:
     return _SHIPPED_FOR if all(Path(f.path).resolve().is_relative_to(shipped) for f in files) else socs[0]
 
 
-def _assemble(collectors: Sequence[_Collector], lines: Mapping[tuple[str, str], int]) -> HostReport:
+def _assemble(collectors: Sequence[_Collector], specs: Mapping[tuple[str, str], OpSpec]) -> HostReport:
     runtime = next((c.runtime for c in collectors if c.runtime), {})
     judgements = tuple(
         Judgement(
@@ -126,8 +127,8 @@ def _assemble(collectors: Sequence[_Collector], lines: Mapping[tuple[str, str], 
             operator,
             collector.request.soc,
             tuple(collector.found[file, operator]),
-            lines[file, operator],
-            collector.request.primary,
+            specs[file, operator].mark.line,
+            collector.request.primary and not is_absent(specs[file, operator], collector.request.soc),
         )
         for file, operator in collectors[0].request.subjects
         for collector in collectors
