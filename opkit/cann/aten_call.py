@@ -101,6 +101,8 @@ def waits(operator: AtenOperator, args: list[Any], kwargs: dict[str, Any]) -> bo
         return bool(args[1] == -1)
     if base == "repeat_interleave":
         return not operator.name.endswith("self_int") and kwargs.get("output_size") is None
+    if operator.name == "aten::where":  # of a condition alone
+        return True
     return operator.returns_number or operator.shape_by_value or base == "histc"
 
 

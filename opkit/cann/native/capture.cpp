@@ -53,14 +53,14 @@ void leave(Model* model) {
   }
 }
 
-// The streams that the origin stream has not waited for.
-bool unjoined(const Model* model) {
+// A stream that the origin stream has not waited for.
+const Stream* unjoined(const Model* model) {
   for (Stream* stream : model->streams) {
     if (stream == model->origin) continue;
     auto seen = model->origin->seen.find(stream);
-    if (seen == model->origin->seen.end() || seen->second < stream->last_task) return true;
+    if (seen == model->origin->seen.end() || seen->second < stream->last_task) return stream;
   }
-  return false;
+  return nullptr;
 }
 
 int run_model_tasks(uint64_t id, size_t first, size_t last) {
@@ -91,7 +91,7 @@ Model* open_capture(const Stream* stream) { return stream ? stream->capture : nu
 void invalidate(Model* model, const std::string& why) {
   if (!model || model->invalid) return;
   model->invalid = true;
-  model->why_invalid = why;
+  model->why_invalid = why + called_by();  // the end of the capture names it again
   note("capture_invalid", "", model->id, kCaptureInvalidated, why);
 }
 
@@ -150,6 +150,7 @@ int record_task(const char* function, Stream* stream, Task task) {
   Model* model = stream->capture;
   if (int code = check_recording(function, model)) return code;
   note("record", task.name, model->id);
+  stream->last_said = task.name + called_by();
   model->tasks.push_back(std::move(task));
   stream->last_task = model->tasks.size();
   return kSuccess;
@@ -229,7 +230,8 @@ ACL_API int aclmdlRICaptureEnd(void* handle, void** out) {
     invalidate(model, "ended on another thread");
     return refuse(function, kCaptureWrongThread, "the capture was begun on another thread");
   }
-  bool lost = model->invalid, open_group = model->group_begin >= 0, loose = unjoined(model);
+  bool lost = model->invalid, open_group = model->group_begin >= 0;
+  const Stream* loose = unjoined(model);
   std::string why = model->why_invalid;
   leave(model);
   note("capture_end", "", model->id, lost ? kCaptureInvalidated : loose ? kStreamUnjoined : kSuccess, why);
@@ -241,7 +243,8 @@ ACL_API int aclmdlRICaptureEnd(void* handle, void** out) {
   models().erase(gone->id);
   if (lost) return refuse(function, kCaptureInvalidated, "the capture was lost: " + why);
   if (open_group) return refuse(function, kTaskGroupInterrupted, "a task group is still open");
-  return refuse(function, kStreamUnjoined, "a captured stream has work that the first stream does not wait for");
+  why = "a captured stream has work that the first stream does not wait for: " + loose->last_said;
+  return refuse(function, kStreamUnjoined, why);
 }
 
 ACL_API int aclmdlRICaptureThreadExchangeMode(int* mode) {

@@ -60,8 +60,11 @@ std::string take_error() {
   return text;
 }
 
+std::string called_by() { return operators.empty() ? "" : " (called by " + operators.front() + ")"; }
+
 int refuse(const char* function, int code, const std::string& reason) {
-  std::string by = operators.empty() ? "" : " (called by " + operators.front() + ")";
+  // The reason of a lost capture may name the operator already.
+  std::string by = reason.find("(called by ") == std::string::npos ? called_by() : "";
   set_error(std::string("opkit stand-in: ") + function + ": " + reason + by);
   note("refuse", function, 0, code, reason);
   return code;

@@ -90,6 +90,7 @@ struct Stream {
   int device = 0;
   Model* capture = nullptr;
   size_t last_task = 0;                  // number of its last task in the capture, counted from 1
+  std::string last_said;                 // what that task is, and who called for it
   std::map<Stream*, size_t> seen;        // tasks of other captured streams that this one is known to come after
   std::deque<Task> queue;        // not empty only while its first task is blocked
   bool draining = false;
@@ -127,6 +128,7 @@ int current_device();
 // ---- journal.cpp
 void note(const char* event, const std::string& name, uint64_t model = 0, int code = 0, const std::string& reason = "");
 int refuse(const char* function, int code, const std::string& reason);
+std::string called_by();  // " (called by OPERATOR)" while its host code runs on this thread, else ""
 void set_error(const std::string& text);
 std::string take_error();
 std::string quoted(const std::string& text);  // as a JSON string
