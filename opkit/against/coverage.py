@@ -24,6 +24,15 @@ def check_coverage(
     registrations = [r for f in found for r in f.registrations]
     defined = {name for f in found for name in f.defined}
     yield from _stale(declarations, registrations, defined)
+    for operator, mark in (packet for f in found for packet in f.packets):
+        namespace, _, name = operator.partition("::")
+        # torch itself has a few operators that are called without an overload, such as aten::sym_size.
+        if namespace != "aten" and declarations.find(namespace, name):
+            message = (
+                f"the converter of {operator} is for no overload, and torchair looks for one of an overload"
+            )
+            help = f"write torch.ops.{namespace}.{name}.default"
+            yield Diagnostic(STALE, Severity.WARNING, message, mark, help, name)
     yield from _twice(declarations, [r for r in registrations if r.kind.is_meta])
     if meta_elsewhere or any(r.kind.is_meta for r in registrations):
         yield from _without_meta(declarations, registrations, meta_elsewhere)

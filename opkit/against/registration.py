@@ -65,6 +65,8 @@ class Found:
     # Registrations whose operator cannot be told from the text.
     unclear: list[ast.Call]
     mutates: list[Mutates] = field(default_factory=list)
+    # Operators whose converter is registered for no overload, and where.
+    packets: list[tuple[str, Mark]] = field(default_factory=list)
 
 
 def exclusive(one: Branches, other: Branches) -> bool:

@@ -255,6 +255,8 @@ class _Finder:
                 self.unclear(node, bound)
         else:
             self.add(Kind.CONVERTER, operator, target, node.args[0])
+            if re.fullmatch(r"torch\.ops(\.\w+){2}", self.source.dotted(node.args[0])):
+                self.found.packets.append((operator, self.source.mark(node.args[0])))
 
     def direct(self, node: ast.Call) -> None:
         arguments = bind(node, ("op_name", "op_func", "mutates_args", "fake_impl", "target_lib"))

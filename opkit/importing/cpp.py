@@ -81,6 +81,10 @@ def _read(
     if schema is None:
         return
     space = registration.namespace
+    if not schema.name.namespace and not re.fullmatch(r"\w+", space):
+        message = f"the namespace {space} is put together by the preprocessor"
+        imported.unread(Severity.WARNING, message, mark, "declare it by hand, or import it from torch.ops")
+        return
     if not schema.name.namespace and space.isupper():
         if namespace is None:
             message = f"the namespace {space} is a macro, and is written as it stands"

@@ -3,7 +3,8 @@
 What it does
 ------------
 Reports kernels and converters registered under a name that is neither declared in the YAML nor defined in
-the sources. Namespaces of which nothing is declared are named in a note.
+the sources, and converters registered for no overload (`torch.ops.my_ns.my_op`), which torchair does not
+find. Namespaces of which nothing is declared are named in a note.
 
 Why it matters
 --------------

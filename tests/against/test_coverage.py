@@ -37,6 +37,13 @@ def test_sources_of_converters_only_lack_no_meta(tmp_path: Path) -> None:
     assert against(tmp_path, declared("f(Tensor x) -> Tensor", "g(Tensor x) -> Tensor"), code) == []
 
 
+def test_a_converter_of_no_overload_is_never_found(tmp_path: Path) -> None:
+    code = "import torch\n@register_fx_node_ge_converter(torch.ops.npu.f)\ndef f(x): ...\n"
+    (found,) = against(tmp_path, declared("f(Tensor x) -> Tensor"), code)
+    assert codes([found]) == ["OPK226 warning"]
+    assert found.help == "write torch.ops.npu.f.default"
+
+
 A = "@impl(m, 'f')\ndef a(x): raise ValueError\n"
 IF = "if {}:\n    @impl(m, 'f')\n    def b(x): raise ValueError\n"
 

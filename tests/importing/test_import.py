@@ -102,6 +102,12 @@ def test_a_macro_as_a_namespace_wants_a_name(tmp_path: Path) -> None:
     assert (list(named.schemas), named.diagnostics) == (["mine::f"], [])
 
 
+def test_a_namespace_the_preprocessor_makes_is_left_out(tmp_path: Path) -> None:
+    found = imported(tmp_path, 'm.def("f(Tensor x) -> Tensor");', "TORCH_LIBRARY(lib_##X, m)")
+    assert [c[:2] for c in codes(found)] == [("OPK220", "warning")]
+    assert not found.schemas
+
+
 def test_a_block_that_does_not_close_is_not_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "ops.cpp"
     path.write_text('TORCH_LIBRARY(a, m) { m.def("f() -> ()"); }\nTORCH_LIBRARY(b, m) { m.def("g() -> ()");')
