@@ -119,7 +119,12 @@ def _element(stream: TokenStream, element: Type) -> DefaultValue:
     name = element.name if isinstance(element, BaseType) else ""
     wanted = bool if name == "bool" else int if name in _INT_TYPES else float if name == "float" else None
     if wanted is not None and type(value) is not wanted:
-        raise stream.problem(f"expected {element}, found {token}", token, code=CODE)
+        help = f"write values of type {element}"
+        if wanted is int and isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+            help = f"write {int(value)}"
+        elif wanted is bool and value in (0, 1):
+            help = f"write {bool(value)}"
+        raise stream.problem(f"expected {element}, found {token}", token, code=CODE, help=help)
     return value
 
 

@@ -83,6 +83,8 @@ def tokenize(source: SourceText, pattern: re.Pattern[str], code: str) -> list[To
             help = "types are written without const, & and *" if pattern is SCHEMA and text in "&" else ""
             if text in FULL_WIDTH:
                 help = in_ascii(text)
+            elif text == ">" and pattern is SCHEMA:
+                help = "write the arrow as ->"
             raise SyntaxProblem(code, f"unexpected character `{text}`", start, start + 1, help)
         tokens.append(Token(kind, text, match.start(), match.end()))
     end = len(source.text.rstrip())

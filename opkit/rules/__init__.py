@@ -14,6 +14,7 @@ from opkit.rules.opk103_no_output_rule import CODE as NO_OUTPUT_RULE
 
 # Checks of operators that are to enter a graph, in the order of their codes.
 RULES = (
+    "opk014_duplicate_argument",
     "opk101_returned_argument",
     "opk102_no_effect",
     "opk103_no_output_rule",

@@ -60,7 +60,12 @@ def _help(argument: Argument) -> str:
         return "write torch's number or name of a dtype, e.g. bfloat16; an int takes torch_npu's numbers"
     if type_.startswith("bool") and value in (0, 1):
         return f"write {bool(value)}"
-    if isinstance(value, float) and value.is_integer() and type_.rstrip("?") in ("int", "SymInt"):
+    if (
+        isinstance(value, float)
+        and value.is_integer()
+        and abs(value) < 2**63
+        and type_.rstrip("?") in ("int", "SymInt")
+    ):
         return f"write {int(value)}"
     if type_.rstrip("?") == "Tensor":
         return "write Tensor? and the default None"
