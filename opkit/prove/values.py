@@ -202,6 +202,10 @@ def _tensor(spec: TensorSpec, dims: dict[str, int], source: _Source) -> Any:
     return source.tensor(shape, dtype)
 
 
+# Drawing is slow, a cache of millions of elements takes seconds. A prime, so that no two rows are the same.
+_PERIOD = 65521
+
+
 @dataclass(frozen=True)
 class _Source:
     """Draws the elements of tensors."""
@@ -211,7 +215,15 @@ class _Source:
     contents: Contents
 
     def tensor(self, shape: list[int], dtype: Any) -> Any:
-        """Draw a tensor."""
+        """Draw a tensor; the elements of a large one come again and again."""
+        count = math.prod(shape)
+        if count <= _PERIOD:
+            return self._drawn(shape, dtype)
+        again = self._drawn([_PERIOD], dtype).repeat(-(-count // _PERIOD))
+        # The copy has the memory of this tensor only.
+        return again[:count].clone().reshape(shape)
+
+    def _drawn(self, shape: list[int], dtype: Any) -> Any:
         import torch
 
         if dtype is torch.bool:

@@ -37,6 +37,14 @@ def test_numbers_have_both_signs_and_stay_away_from_zero() -> None:
         assert bool((index >= 0).all())
 
 
+def test_a_large_tensor_has_no_two_equal_rows_and_no_spare_memory() -> None:
+    for dtype in ("f16", "i8", "float8_e4m3fn"):
+        x = made(f'{{x: "{dtype}[64, 4096]"}}').values["x"]
+        rows = x.float()
+        assert all(not torch.equal(rows[0], row) for row in rows[1:])
+        assert x.untyped_storage().nbytes() == x.numel() * x.element_size()
+
+
 def test_every_dtype_of_a_name_is_made() -> None:
     spec, _ = operator(FUNC, "meta: {out: {size: x, dtype: x}}", 'cases: [{x: "T[2]", T: [f16, i8]}]')
     assert inputs(spec.schema, spec.cases[0], dtype=1).values["x"].dtype is torch.int8
