@@ -42,6 +42,10 @@ def problem(subject: Subject, evidence: dict[str, Any]) -> str:
     Arguments that either refuses are counted, and not compared; a Meta kernel in Python must refuse what the
     rule does.
     """
+    none = expected.untold(subject.declared)
+    if none:
+        evidence["other calls"] = f"not compared: {none}"
+        return ""
     own = _is_python(subject)
     compared = 0
     passed_over: list[str] = []

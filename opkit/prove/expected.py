@@ -8,6 +8,22 @@ from opkit.model.schema import is_tensor_list
 from opkit.prove.subject import Declared, first_line
 from opkit.prove.values import Inputs
 from opkit.shape.evaluation import Result
+from opkit.shape.rule import Aliased, Rule, resolve
+
+
+def missing(declared: Declared) -> str:
+    """Say why there is no rule to compare with; empty when there is one."""
+    rule = _rule(declared)
+    if rule.diagnostics:
+        return rule.diagnostics[0].message
+    return "" if rule.python is None else "the rule is a Python function, which is the Meta kernel itself"
+
+
+def untold(declared: Declared) -> str:
+    """Say why the rule tells nothing that could be compared; empty when it does."""
+    rule = _rule(declared)
+    told = rule.require or any(not isinstance(output, Aliased) for output in rule.outputs)
+    return missing(declared) or ("" if told else "the rule tells of no new result")
 
 
 def outputs(declared: Declared, given: Inputs) -> tuple[Result, ...] | str:
@@ -17,14 +33,15 @@ def outputs(declared: Declared, given: Inputs) -> tuple[Result, ...] | str:
     """
     from opkit.registration.machine import machine_environment
     from opkit.shape.evaluation import apply
-    from opkit.shape.rule import resolve
 
-    rule = resolve(declared.spec, declared.op_file, machine_environment())
-    if rule.diagnostics:
-        return rule.diagnostics[0].message
-    if rule.python is not None:
-        return "the rule is a Python function, which is the Meta kernel itself"
-    return apply(rule, given.map(_meta).full(), machine_environment())
+    none = missing(declared)
+    return none or apply(_rule(declared), given.map(_meta).full(), machine_environment())
+
+
+def _rule(declared: Declared) -> Rule:
+    from opkit.registration.machine import machine_environment
+
+    return resolve(declared.spec, declared.op_file, machine_environment())
 
 
 class Answer(NamedTuple):
