@@ -18,7 +18,7 @@ pytestmark = pytest.mark.npu
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = """
-activation: npu_geglu_grad npu_gelu_quant
+activation: npu_geglu_grad npu_gelu_quant npu_swiglu
 hyper_connections: npu_mhc_sinkhorn_backward
 kv_cache: npu_advance_step_flashattn
 loss: npu_fused_linear_online_max_sum npu_fused_cross_entropy_loss_with_max_sum kl_div_backward
@@ -26,7 +26,6 @@ loss: npu_fused_linear_cross_entropy_loss_with_max_sum_backward kl_div_target_ba
 loss: npu_binary_cross_entropy_with_logits_backward
 moe_combine: npu_moe_distribute_combine_add_rms_norm
 moe_routing: npu_moe_init_routing_quant npu_moe_gating_top_k_backward npu_moe_gating_top_k_softmax_v2
-slicing: npu_stride_add
 mx_quantization: npu_swiglu_mx_quant_with_dual_axis _npu_swiglu_backward_mx_quant_with_dual_axis
 normalization: npu_group_norm_swish_grad npu_add_layer_norm_backward npu_deep_norm_backward
 recurrent: _lstm_npu _lstm_npu_backward _gru_npu _gru_npu_backward
