@@ -56,7 +56,7 @@ def run(subject: Subject) -> StageResult:
         )
     if count != expected:
         return failed(NAME, _why_missing(subject, count, expected), **evidence)
-    if gradient := gradients.seen(subject, _keeping([], {})):
+    if gradient := gradients.seen(subject, _keeping([], None)):
         evidence["an input that needs a gradient"] = gradient
     return proved(NAME, **evidence)
 
@@ -67,20 +67,25 @@ def _writes_nothing(subject: Subject, given: Inputs) -> bool:
     return bool(names) and all(path[0] not in names for path, _ in given.tensors())
 
 
-def _keeping(graphs: list[Any], texts: dict[str, str]) -> Any:
-    """Make a backend that runs what it is given and keeps the functionalized graph, and both as text."""
+def _keeping(graphs: list[Any], texts: dict[str, str] | None) -> Any:
+    """Make a backend that runs what it is given and keeps the functionalized graph, and both as text.
+
+    `texts` is None where nobody reads them: printing takes its time.
+    """
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.aot_autograd import make_boxed_func
 
     def compile_graph(module: Any, _inputs: Any) -> Any:
         graphs.append(module.graph)
-        texts["after functionalization"] = fx_text(module)
+        if texts is not None:
+            texts["after functionalization"] = fx_text(module)
         return make_boxed_func(module.forward)
 
     functionalize = aot_autograd(fw_compiler=compile_graph)
 
     def keep(module: Any, inputs: Any, **options: Any) -> Any:
-        texts["before functionalization"] = fx_text(module)
+        if texts is not None:
+            texts["before functionalization"] = fx_text(module)
         return functionalize(module, inputs, **options)
 
     return keep
