@@ -76,6 +76,7 @@ def npu_chunk_gated_delta_rule(
         torch._check(given is not None, lambda name=name: f"{name} must be given")
     if initial_state is None:
         raise ValueError("initial_state must be given")
+    torch._check(value.numel() != 0, lambda: "value must not be empty")
     return value.new_empty(value.shape, dtype=torch.bfloat16), torch.empty_like(initial_state)
 
 
