@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import textwrap
 import traceback
 
-from standin_process import check_python
+from standin_process import check_python, run_python
 
 FORK = "OPKIT_TESTS_FORK"  # set: a check runs in a fork of the test process
 
@@ -54,6 +55,24 @@ def check(code: str, **variables: str) -> None:
         _check_in_a_fork(text, variables)
     else:
         check_python(text, variables)
+
+
+def leaks(code: str) -> list[str]:
+    """What code leaked of the stand-in's memory, told by LeakSanitizer where that is loaded.
+
+    Python's own leaks are many: LeakSanitizer does not look into the arenas that hold its objects.
+    """
+    done = run_python(PRELUDE + textwrap.dedent(code) + _REPORT)
+    assert done.returncode == 0, done.stderr
+    return [leak for leak in done.stderr.split("\n\n") if _OURS.search(leak)]
+
+
+_REPORT = """
+report = getattr(ctypes.CDLL(None), "__lsan_do_recoverable_leak_check", None)
+if report is not None: report()
+"""
+# One of the first frames, the allocator and who called it, is the stand-in's.
+_OURS = re.compile(r" leak of [^\n]*(\n +#\d [^\n]*){0,4}\n +#[0-4] [^\n]*(opkit_standin|/cann/native/)")
 
 
 def _check_in_a_fork(code: str, variables: dict[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from acl_process import check
+from acl_process import check, leaks
 
 from opkit.cann.wheels import find_wheel
 
@@ -368,3 +368,30 @@ def test_memory_does_not_grow_over_ten_thousand_captures_and_replays() -> None:
         assert kilobytes() - before < 8192, kilobytes() - before
         """
     )
+
+
+def test_what_is_destroyed_is_freed() -> None:
+    found = leaks(
+        """
+        s.set_task_runner(lambda tokens: (len(tokens), None), lambda token: None)
+        def once(token):
+            on, side, data = stream(), stream(), device([0] * 64)
+            fork, back = made("aclrtCreateEvent"), made("aclrtCreateEvent")
+            begin(on)
+            acl.aclmdlRICaptureTaskGrpBegin(on); s.launch("mine", token, on.value)
+            assert acl.aclmdlRICaptureTaskGrpEnd(on, ctypes.byref(ctypes.c_void_p())) == 0
+            acl.aclrtRecordEvent(fork, on); acl.aclrtStreamWaitEvent(side, fork)
+            copy(data, data, 64, side)
+            acl.aclrtRecordEvent(back, side); acl.aclrtStreamWaitEvent(on, back)
+            code, model = end(on)
+            assert code == 0 and replay(model, on) == 0 and acl.aclmdlRIDestroy(model) == 0
+            begin(on); s.launch("mine", token + 100, on.value); acl.aclrtSynchronizeStream(on)
+            assert end(on)[0] == 507903
+            for event in (fork, back): assert acl.aclrtDestroyEvent(event) == 0
+            for used in (on, side): assert acl.aclrtDestroyStream(used) == 0
+            assert acl.aclrtFree(data) == 0
+        for token in range(1, 20): once(token)
+        s.take_journal()
+        """
+    )
+    assert found == [], found[0]
