@@ -33,13 +33,15 @@ sanitize: $(READY)
 	$(BIN)/python -m pytest -m sanitizers
 
 ## Prove the samples on other pairs of torch and torch_npu, each in an environment of its own (docs/stand_in.md).
+## Where pip's index has only CUDA builds of torch, name one with CPU builds: make compat COMPAT_INDEX=URL.
 ## torch_npu is installed without what it requires: 2.7.1.post11 asks for "2.7.1+cpu", which PyPI does not have.
 COMPAT ?= 2.7.1:2.7.1.post11 2.14.0:2.14.0
+COMPAT_INDEX ?=
 compat:
 	@failed=; for pair in $(COMPAT); do \
 	    torch=$${pair%%:*}; bin=.compat/$$torch/bin; \
 	    $(PYTHON) -m venv .compat/$$torch && \
-	    $$bin/python -m pip install --quiet "torch==$$torch" && \
+	    $$bin/python -m pip install --quiet $(if $(COMPAT_INDEX),--index-url $(COMPAT_INDEX)) "torch==$$torch" && \
 	    $$bin/python -m pip install --quiet --no-deps "torch_npu==$${pair##*:}" && \
 	    $$bin/python -m pip install --quiet --editable '.[torchair]' || exit 1; \
 	    for sample in samples/*/ops.yaml; do \
