@@ -20,7 +20,9 @@ def _print_schema(context: click.Context, _option: click.Parameter, asked: bool)
         return
     from opkit.files import data_directory
 
-    _print((data_directory("yaml_schemas") / "op_plugin.schema.json").read_text(encoding="utf-8"))
+    click.echo(
+        (data_directory("yaml_schemas") / "op_plugin.schema.json").read_text(encoding="utf-8"), nl=False
+    )
     context.exit()
 
 
@@ -93,7 +95,7 @@ def command(
     gc.freeze()
     text = render(diagnostics, format_, color=output_file is None and _color())
     if output_file is None:
-        _print(text)
+        click.echo(text, nl=False)
     else:
         _write(output_file, text)
     if format_ in ("full", "concise"):
@@ -125,7 +127,7 @@ def _show_fixes(files: tuple[str, ...]) -> int:
     found = 0
     for path in map(Path, files):
         before, fixed = fix_path(path)
-        _print(show_diff(path, before, fixed.text))
+        click.echo(show_diff(path, before, fixed.text), nl=False)
         found += len(fixed.fixes)
     return 1 if found else 0
 
@@ -159,17 +161,6 @@ def _write(path: str, text: str) -> None:
         write_report(Path(path), text)
     except OpkitError as error:
         click.echo(f"error: {error}", err=True)
-        sys.exit(2)
-
-
-def _print(text: str) -> None:
-    """Print to the screen, or where it is sent, which may be full. A closed pipe is left to click."""
-    try:
-        click.echo(text, nl=False)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        click.echo(f"error: cannot write the output: {error.strerror}", err=True)
         sys.exit(2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -55,6 +56,16 @@ class LazyGroup(click.Group):
             close = difflib.get_close_matches(args[0], COMMANDS, 1)
             ctx.fail(f"No such command {args[0]!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
         return super().resolve_command(ctx, args)
+
+    def main(self, *args: Any, **settings: Any) -> Any:
+        """Say it when the disk behind the output is full. A closed pipe is left to click."""
+        try:
+            return super().main(*args, **settings)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            click.echo(f"error: cannot write the output: {error.strerror}", err=True)
+            sys.exit(2)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what a signal ends cleans up and has the exit status that shells expect."""
