@@ -87,6 +87,14 @@ def test_calls_that_the_meta_kernel_refuses_are_listed_as_not_compared(results: 
 
 
 @pytest.mark.npu
+def test_a_rule_without_a_new_result_is_no_comparison(results: Callable[..., Any]) -> None:
+    for mode in results("kernels")["write"]:
+        assert mode.verdict == ENTERS, mode.reason
+        [meta] = [stage for stage in mode.stages if stage.name == "meta"]
+        assert meta.evidence["other calls"] == "not compared: the rule tells of no new result"
+
+
+@pytest.mark.npu
 @pytest.mark.parametrize(
     ("name", "differs"),
     # An aten operator may lay out its result in another way elsewhere: no verdict about a Python kernel.
