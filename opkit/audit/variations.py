@@ -38,6 +38,15 @@ def variations(spec: OpSpec) -> Iterator[Variation]:
                 yield Variation(f"{case.name}, {argument.name}={text}", _with(spec, case, argument, value))
 
 
+def empties(spec: OpSpec) -> Iterator[Variation]:
+    """List the calls with one named dim of size 0, which most kernels do not say whether they take."""
+    for case in spec.cases:
+        for name, sizes in case.dims:
+            if not case.raises and 0 not in sizes:
+                first = tuple((other, (0,) if other == name else taken[:1]) for other, taken in case.dims)
+                yield Variation(f"{case.name}, {name}=0", replace(case, dims=first))
+
+
 def _sizes(case: Case) -> Iterator[Variation]:
     for index in range(1, max((len(sizes) for _, sizes in case.dims), default=1)):
         chosen = [f"{name}={sizes[min(index, len(sizes) - 1)]}" for name, sizes in case.dims]

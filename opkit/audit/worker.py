@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from opkit.audit.host import compare
-from opkit.audit.protocol import UNUSABLE, Comparison, Request
+from opkit.audit.protocol import BOTH_RAISE, HOST_RAISES, UNUSABLE, Comparison, Request
 from opkit.audit.rule import has_rule, is_refused, rule_function
-from opkit.audit.variations import variations
+from opkit.audit.variations import empties, variations
 from opkit.errors import OpkitError
 from opkit.model.operator import OpFile, OpSpec
 from opkit.prove.subject import first_line
@@ -94,6 +94,12 @@ def _operator(
         _send(stream, "call", call=variation.name)
         comparison = compare(variation, spec, operator, asked, request.primary)
         _send(stream, "comparison", comparison=asdict(comparison))
+    for variation in empties(spec):
+        _send(stream, "call", call=variation.name)
+        comparison = compare(variation, spec, operator, asked, primary=False)
+        # What the host refuses is no answer here: the rule need not know that a tensor may not be empty.
+        if comparison.verdict not in (HOST_RAISES, BOTH_RAISE):
+            _send(stream, "comparison", comparison=asdict(comparison))
     return None
 
 

@@ -73,6 +73,14 @@ TWINS = {
         f"{LIKE_INPUT}\n      mask: {{size: mask, dtype: mask}}",
         "differs",
     ),
+    "empty": Twins(
+        PTIOU,
+        "acl_op",
+        (PTIOU_CASE,),
+        AREA,
+        f"require: [[bboxes.size(0) > 0, bad]]\n      {AREA}",
+        "rule raises",
+    ),
     "none": Twins(DEPTHWISE, "acl_op", (DEPTHWISE_CASE,), MASKED, UNMASKED, "differs"),
     "refusal": Twins(
         RENORM,

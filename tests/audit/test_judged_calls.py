@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from declarations import operator
 
-from opkit.audit.variations import Variation, variations
+from opkit.audit.variations import Variation, empties, variations
 
 
 def made(func: str, case: str) -> dict[str, Variation]:
@@ -17,6 +17,17 @@ def test_every_size_is_called() -> None:
     assert [(v.name, v.size) for v in found.values() if not v.strided] == [
         ("case1", 0), ("case1, B=3", 1), ("case1, B=0", 2),
     ]  # fmt: skip
+
+
+def test_each_dim_without_a_size_of_0_is_emptied_once() -> None:
+    case = '{x: "f16[B, N]", y: "f16[S]", B: [2, 3], N: [4, 0], S: 5}'
+    refused = '{name: no, x: "f16[B]", B: 3, raises: true}'
+    func, meta = "f(Tensor x, Tensor? y=None) -> Tensor", "meta: {out: {size: x, dtype: x}}"
+    spec, _ = operator(func, meta, f"cases: [{case}, {refused}]")
+    assert [(v.name, dict(v.case.dims)) for v in empties(spec)] == [
+        ("case1, B=0", {"B": (0,), "N": (4,), "S": (5,)}),
+        ("case1, S=0", {"B": (2,), "N": (4,), "S": (0,)}),
+    ]
 
 
 def test_every_combination_of_dtypes_is_called() -> None:

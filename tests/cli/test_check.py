@@ -191,9 +191,7 @@ def test_explain_proposes_only_the_same_number(code: str, slip: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-@pytest.mark.parametrize(
-    "words", ["check ops.yaml", "check --print-schema", "rules", "--help"]
-)
+@pytest.mark.parametrize("words", ["check ops.yaml", "check --print-schema", "rules", "--help"])
 def test_a_full_disk_behind_the_output_is_said(tmp_path: Path, words: str) -> None:
     (tmp_path / "ops.yaml").write_text("custom: hello\n")
     with open("/dev/full", "w") as full:
