@@ -39,6 +39,7 @@ def import_cpp(path: Path, namespace: str | None = None) -> Imported:
     for block in blocks:
         found = [r for r in find_registrations([block]) if r.is_definition]
         definitions += len(found) + sum(1 for _ in _without_text(block, imported))
+        _in_a_function(block, imported)
         for registration in found:
             _read(block.source, registration, namespace, imported)
     read = {block.token.start for block in blocks}
@@ -130,6 +131,22 @@ def _places(source: CppSource, token: Token) -> list[Place]:
     if len(offsets) != len(token.text):  # an escape this table does not know
         offsets = [token.start] * len(token.text)
     return [_place(source, offset) for offset in offsets]
+
+
+def _in_a_function(block: CppFunction, imported: Imported) -> None:
+    """Report a function that defines operators in a library it is given, whose namespace its callers know."""
+    source = block.source
+    for parameter in block.parameters:
+        if not re.fullmatch(r"(?:::)?(?:torch::)?Library&", parameter.type):
+            continue
+        for index in block.body:
+            if source.texts(range(index, min(index + 3, block.body.stop))) == [parameter.name, ".", "def"]:
+                message = (
+                    f"{block.name} defines operators in a library that its caller gives; they are not read"
+                )
+                help = "declare them by hand, or import them from torch.ops"
+                imported.unread(Severity.WARNING, message, source.mark(source.tokens[index]), help)
+                break
 
 
 def _without_text(block: CppFunction, imported: Imported) -> Iterator[Token]:

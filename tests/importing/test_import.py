@@ -76,6 +76,34 @@ def test_unequal_branches_are_a_warning_that_shows_both(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "names"),
+    [
+        ("0", ["mine::b"]),
+        ("false  // kept for later", ["mine::b"]),
+        ("1", ["mine::a"]),
+        ("0 || A", ["mine::a", "mine::b"]),
+        ("10", ["mine::a", "mine::b"]),
+    ],
+)
+def test_what_is_never_compiled_is_not_imported(tmp_path: Path, condition: str, names: list[str]) -> None:
+    found = imported(
+        tmp_path,
+        f'#if {condition}\n#ifdef B\nm.def("a(Tensor x) -> Tensor");\n#endif\n#else\n'
+        'm.def("b(Tensor x) -> Tensor");\n#endif',
+    )
+    assert list(found.schemas) == names
+    assert not found.diagnostics
+
+
+def test_a_definition_in_a_function_that_takes_the_library_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "ops.cpp"
+    path.write_text('void ops(torch::Library& m) {\n  m.def("f(Tensor x) -> Tensor");\n}\n')
+    found = import_cpp(path)
+    assert codes(found) == [("OPK220", "warning", 2, 3)]
+    assert not found.schemas
+
+
+@pytest.mark.parametrize(
     ("definition", "expected"),
     [
         ('m.def("f(Tensor x, "\n  "Tensr y) -> Tensor");', ("OPK011", "error", 3, 4)),

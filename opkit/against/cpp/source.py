@@ -1,4 +1,4 @@
-"""A C++ source file as tokens: no compiler, no macro is expanded, `#if` branches are all read."""
+"""A C++ source file as tokens: no macro is expanded, all arms of `#if` are read, but for those of `#if 0`."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ _TOKEN = re.compile(
     r"|(?P<op>::|->|==|!=|<=|>=|&&|\|\||\+=|-=|\*=|/=|[^\s\w])",
     re.DOTALL,
 )
+_CONSTANT = re.compile(r"[ \t]*#[ \t]*if[ \t]+(0|1|false|true)[ \t]*(?:/[/*].*)?", re.DOTALL)
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 _CLOSING = set(_OPENING.values())
 
@@ -54,15 +55,18 @@ class CppSource:
 
     def _tokenize(self) -> Iterator[Token]:
         branches: list[tuple[int, int]] = []
+        constants: dict[int, bool] = {}
         for match in _TOKEN.finditer(self.text):
             kind, start, end = match.lastgroup or "", match.start(), match.end()
-            if match["raw"] is not None:
+            if match["directive"] is not None:
+                _directive(match["directive"], start, branches, constants)
+            elif any(constants.get(at) is (arm > 0) for at, arm in branches):
+                pass  # never compiled
+            elif match["raw"] is not None:
                 yield Token("string", match["inside"], start, end, tuple(branches))
             elif match["comment"] is not None:
                 line = self.line(end - 1)
                 self.comments[line] = self.comments.get(line, "") + match["comment"]
-            elif match["directive"] is not None:
-                _directive(match["directive"], start, branches)
             elif kind == "string":
                 yield Token("string", _unescape(match["string"]), start, end, tuple(branches))
             elif kind == "char":
@@ -126,11 +130,14 @@ class CppSource:
         return [self.tokens[i].text for i in span]
 
 
-def _directive(text: str, start: int, branches: list[tuple[int, int]]) -> None:
+def _directive(text: str, start: int, branches: list[tuple[int, int]], constants: dict[int, bool]) -> None:
+    """Enter or leave an arm; `constants` keeps what an `#if 0` or `#if 1` says, by its place."""
     word = re.match(r"[ \t]*#[ \t]*(\w*)", text)
     name = word[1] if word else ""
     if name in ("if", "ifdef", "ifndef"):
         branches.append((start, 0))
+        if constant := _CONSTANT.fullmatch(text):
+            constants[start] = constant[1] in ("1", "true")
     elif name in ("else", "elif", "elifdef", "elifndef") and branches:
         branches[-1] = (branches[-1][0], branches[-1][1] + 1)
     elif name == "endif" and branches:
